@@ -9,46 +9,54 @@
 
 namespace xpreempt {
 
+// Each step with its phrase, as error messages have it: "PHRASE failed: REASON". The sentence about
+// an argument is the C interface's. From fork_child on the phrase is the whole detail; all but that
+// one are ENOENT.
+#define XPREEMPT_OPS(OP)                                                                           \
+    OP(open_device, "opening /dev/kfd")                                                            \
+    OP(query, "querying the driver")                                                               \
+    OP(preempt_queue, "preempting a KFD queue")                                                    \
+    OP(resume_queue, "resuming a KFD queue")                                                       \
+    OP(switch_queues, "switching KFD queues")                                                      \
+    OP(queue_status, "reading the status of a KFD queue")                                          \
+    OP(watch, "watching processes for new work")                                                   \
+    OP(update_queue, "changing the percentage of a KFD queue")                                     \
+    OP(read_sysfs, "reading the queues below /sys/class/kfd")                                      \
+    OP(read_proc, "reading /proc")                                                                 \
+    OP(find_hip, "finding the loaded HIP runtime (libamdhip64.so)")                                \
+    OP(call_hip, "calling HIP")                                                                    \
+    OP(map_stream, "mapping a stream to its KFD queue")                                            \
+    OP(share_queue, "stopping a KFD queue that other streams share")                               \
+    OP(thread_stream,                                                                              \
+       "using hipStreamPerThread, which is another stream in each thread, as one stream")          \
+    OP(second_xqueue, "putting a second xqueue in front of a stream")                              \
+    OP(choose_level, "choosing the level of a suspend")                                            \
+    OP(submit, "submitting a command")                                                             \
+    OP(launch, "launching a command")                                                              \
+    OP(launch_function, "launching a command, whose launch function threw an exception,")          \
+    OP(wait, "waiting for a command")                                                              \
+    OP(notify, "using an eventfd")                                                                 \
+    OP(suspend, "suspending an xqueue")                                                            \
+    OP(resume, "resuming an xqueue")                                                               \
+    OP(configure, "configuring an xqueue")                                                         \
+    OP(destroy, "destroying an xqueue in its own launch function")                                 \
+    OP(handle, "looking up a handle")                                                              \
+    OP(open_control, "opening the control socket")                                                 \
+    OP(set_name, "naming a stream or an xqueue")                                                   \
+    OP(allocate, "allocating memory")                                                              \
+    OP(start_thread, "starting a thread")                                                          \
+    OP(internal, "an internal step")                                                               \
+    OP(argument, "checking an argument")                                                           \
+    OP(fork_child, "not available in a child of a process that used HIP or libxpreempt")           \
+    OP(nothing_held, "nothing is held or suspended that could be resumed")                         \
+    OP(no_scheduler, "no scheduler runs")                                                          \
+    OP(no_control, "the control socket is not open")                                               \
+    OP(no_xqueue, "the stream has no xqueue")
+
 enum class Op : std::uint8_t {
-    open_device,
-    query,
-    preempt_queue,
-    resume_queue,
-    switch_queues,
-    queue_status,
-    watch,
-    update_queue,
-    read_sysfs,
-    read_proc,
-    find_hip,
-    call_hip,
-    map_stream,
-    share_queue,
-    thread_stream,
-    second_xqueue,
-    choose_level,
-    submit,
-    launch,
-    launch_function,
-    wait,
-    notify,
-    suspend,
-    resume,
-    configure,
-    destroy,
-    handle,
-    open_control,
-    set_name,
-    allocate,
-    start_thread,
-    internal,
-    argument, // what a caller handed in; the sentence is the C interface's
-    // From here on the phrase is the whole detail. All but the first are ENOENT.
-    fork_child,
-    nothing_held,
-    no_scheduler,
-    no_control,
-    no_xqueue,
+#define OP(name, phrase) name,
+    XPREEMPT_OPS(OP)
+#undef OP
 };
 
 struct Error {
@@ -89,50 +97,12 @@ template <typename T, typename E> T take_value(tl::expected<T, E>&& result) {
         ::xpreempt::take_value(std::move(tried));                                                  \
     })
 
-// Returns the step as a phrase for error messages: "PHRASE failed: REASON".
 constexpr const char* phrase(Op op) {
     switch (op) {
-    case Op::open_device: return "opening /dev/kfd";
-    case Op::query: return "querying the driver";
-    case Op::preempt_queue: return "preempting a KFD queue";
-    case Op::resume_queue: return "resuming a KFD queue";
-    case Op::switch_queues: return "switching KFD queues";
-    case Op::queue_status: return "reading the status of a KFD queue";
-    case Op::watch: return "watching processes for new work";
-    case Op::update_queue: return "changing the percentage of a KFD queue";
-    case Op::read_sysfs: return "reading the queues below /sys/class/kfd";
-    case Op::read_proc: return "reading /proc";
-    case Op::find_hip: return "finding the loaded HIP runtime (libamdhip64.so)";
-    case Op::call_hip: return "calling HIP";
-    case Op::map_stream: return "mapping a stream to its KFD queue";
-    case Op::share_queue: return "stopping a KFD queue that other streams share";
-    case Op::thread_stream:
-        return "using hipStreamPerThread, which is another stream in each thread, as one stream";
-    case Op::second_xqueue: return "putting a second xqueue in front of a stream";
-    case Op::choose_level: return "choosing the level of a suspend";
-    case Op::submit: return "submitting a command";
-    case Op::launch: return "launching a command";
-    case Op::launch_function:
-        return "launching a command, whose launch function threw an exception,";
-    case Op::wait: return "waiting for a command";
-    case Op::notify: return "using an eventfd";
-    case Op::suspend: return "suspending an xqueue";
-    case Op::resume: return "resuming an xqueue";
-    case Op::configure: return "configuring an xqueue";
-    case Op::destroy: return "destroying an xqueue in its own launch function";
-    case Op::handle: return "looking up a handle";
-    case Op::open_control: return "opening the control socket";
-    case Op::set_name: return "naming a stream or an xqueue";
-    case Op::argument: return "checking an argument";
-    case Op::allocate: return "allocating memory";
-    case Op::start_thread: return "starting a thread";
-    case Op::internal: return "an internal step";
-    case Op::fork_child:
-        return "not available in a child of a process that used HIP or libxpreempt";
-    case Op::nothing_held: return "nothing is held or suspended that could be resumed";
-    case Op::no_scheduler: return "no scheduler runs";
-    case Op::no_control: return "the control socket is not open";
-    case Op::no_xqueue: return "the stream has no xqueue";
+#define OP(name, phrase)                                                                           \
+    case Op::name: return phrase;
+        XPREEMPT_OPS(OP)
+#undef OP
     }
     return "an unknown step";
 }
