@@ -8,36 +8,40 @@
 
 namespace xpreempt {
 
-class UniqueFd {
+// close_fd closes the descriptor when it goes out of scope.
+template <void (*close_fd)(int fd)> class OwnedFd {
 public:
-    UniqueFd() = default;
-    explicit UniqueFd(int fd) : fd_(fd) {}
-    UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-    UniqueFd& operator=(UniqueFd&& other) noexcept {
+    OwnedFd() = default;
+    explicit OwnedFd(int fd) : fd_(fd) {}
+    OwnedFd(OwnedFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    OwnedFd& operator=(OwnedFd&& other) noexcept {
         if (this != &other) {
             reset();
             fd_ = std::exchange(other.fd_, -1);
         }
         return *this;
     }
-    UniqueFd(const UniqueFd&) = delete;
-    UniqueFd& operator=(const UniqueFd&) = delete;
-    ~UniqueFd() { reset(); }
+    OwnedFd(const OwnedFd&) = delete;
+    OwnedFd& operator=(const OwnedFd&) = delete;
+    ~OwnedFd() { reset(); }
 
     [[nodiscard]] int get() const { return fd_; }
     [[nodiscard]] bool valid() const { return fd_ >= 0; }
-
-private:
     void reset() {
-        if (fd_ < 0)
-            return;
-        // Linux frees the number whatever close() answers, so it is never repeated.
-        const int saved_errno = errno;
-        ::close(std::exchange(fd_, -1));
-        errno = saved_errno;
+        if (fd_ >= 0)
+            close_fd(std::exchange(fd_, -1));
     }
 
+private:
     int fd_ = -1;
 };
+
+// Linux frees the number whatever close() answers, so it is never repeated.
+inline void close_keeping_errno(int fd) {
+    const int saved_errno = errno;
+    ::close(fd);
+    errno = saved_errno;
+}
+using UniqueFd = OwnedFd<close_keeping_errno>;
 
 } // namespace xpreempt

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <mutex>
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -21,15 +22,16 @@ struct Registry {
     std::array<int, 256> fds{};
     Registry() {
         fds.fill(-1);
-        pthread_atfork([] { pthread_mutex_lock(&registry().mutex); },
-                       [] { pthread_mutex_unlock(&registry().mutex); },
+        pthread_atfork([] { registry().lock(); }, [] { registry().unlock(); },
                        [] {
                            for (int& fd : registry().fds)
                                if (fd >= 0)
                                    ::close(std::exchange(fd, -1));
-                           pthread_mutex_unlock(&registry().mutex);
+                           registry().unlock();
                        });
     }
+    void lock() { pthread_mutex_lock(&mutex); }
+    void unlock() { pthread_mutex_unlock(&mutex); }
     static Registry& registry() {
         alignas(Registry) static unsigned char place[sizeof(Registry)];
         static auto* const made = new (place) Registry;
@@ -37,39 +39,27 @@ struct Registry {
     }
 };
 
-class Locked {
-public:
-    Locked() : registry_(Registry::registry()) { pthread_mutex_lock(&registry_.mutex); }
-    ~Locked() { pthread_mutex_unlock(&registry_.mutex); }
-    Locked(const Locked&) = delete;
-    Locked& operator=(const Locked&) = delete;
+// Returns false if `before` is not in the list.
+bool replace(int before, int after) {
+    auto& fds = Registry::registry().fds;
+    const auto found = std::ranges::find(fds, before);
+    if (found == fds.end())
+        return false;
+    *found = after;
+    return true;
+}
 
-    bool replace(int before, int after) {
-        const auto found = std::ranges::find(registry_.fds, before);
-        if (found == registry_.fds.end())
-            return false;
-        *found = after;
-        return true;
-    }
-
-private:
-    Registry& registry_;
-};
+template <typename Make> ForkSafeFd make(Make make_fd) {
+    const std::lock_guard lock(Registry::registry());
+    const int fd = make_fd();
+    if (fd < 0 || replace(-1, fd))
+        return ForkSafeFd(fd);
+    ::close(fd);
+    errno = EMFILE;
+    return {};
+}
 
 } // namespace
-
-template <typename Make> ForkSafeFd ForkSafeFd::make(Make make_fd) {
-    ForkSafeFd made;
-    Locked locked;
-    const int fd = make_fd();
-    if (fd >= 0 && !locked.replace(-1, fd)) {
-        ::close(fd);
-        errno = EMFILE;
-        return made;
-    }
-    made.fd_ = fd;
-    return made;
-}
 
 ForkSafeFd ForkSafeFd::socket() {
     return make([] { return ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); });
@@ -88,24 +78,11 @@ ForkSafeFd ForkSafeFd::event() {
     return make([] { return ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); });
 }
 
-ForkSafeFd::ForkSafeFd(ForkSafeFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-
-ForkSafeFd& ForkSafeFd::operator=(ForkSafeFd&& other) noexcept {
-    if (this != &other) {
-        reset();
-        fd_ = std::exchange(other.fd_, -1);
-    }
-    return *this;
-}
-
-void ForkSafeFd::reset() {
-    if (fd_ < 0)
-        return;
-    Locked locked;
+void close_fork_safe(int fd) {
+    const std::lock_guard lock(Registry::registry());
     // In a child it is closed and forgotten already.
-    if (locked.replace(fd_, -1))
-        ::close(fd_);
-    fd_ = -1;
+    if (replace(fd, -1))
+        ::close(fd);
 }
 
 } // namespace xpreempt::control
