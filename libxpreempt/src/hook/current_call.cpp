@@ -2,7 +2,6 @@
 // Per-thread state of the interposers.
 #include "hook/current_call.hpp"
 
-#include "hook/packet_log.hpp"
 #include "hook/queue_table.hpp"
 #include "hook/real.hpp"
 
@@ -103,6 +102,23 @@ void notify_gate(const Gate& asked, const Call& call, int error) {
     current_call.in_gate = false;
 }
 
+namespace {
+
+// Packets of the thread whose log it is.
+void log_reserved(PacketLog& log, const void* hsa_queue, std::uint64_t index, std::uint64_t count) {
+    const auto address = reinterpret_cast<std::uintptr_t>(hsa_queue);
+    const bool same_queue = log.num_packets == 0 || log.hsa_queue == address;
+    if (!same_queue || count > PacketLog::max_packets - log.num_packets) {
+        log.incomplete = 1;
+        return;
+    }
+    log.hsa_queue = address;
+    for (std::uint64_t i = 0; i < count; ++i)
+        log.packets[log.num_packets++] = index + i;
+}
+
+} // namespace
+
 void note_reserved(const void* hsa_queue, std::uint64_t index, std::uint64_t count) {
     CurrentCall& mine = current_call;
     note_seen(hsa_queue, mine.depth != 0);
@@ -125,6 +141,12 @@ void note_reserved(const void* hsa_queue, std::uint64_t index, std::uint64_t cou
 
 void call_packets(CallPackets* out) {
     *out = current_call.packets;
+}
+
+void log_packets(PacketLog* log) {
+    current_call.log = log;
+    if (log != nullptr)
+        *log = {};
 }
 
 } // namespace xpreempt::hook

@@ -117,6 +117,8 @@ void notify_gate(const Gate& asked, const Call& call, int error);
 // A packet was reserved by the current call; index is that of the first of count.
 void note_reserved(const void* hsa_queue, std::uint64_t index, std::uint64_t count);
 
+// As of Table.
 void call_packets(CallPackets* out);
+void log_packets(PacketLog* log);
 
 } // namespace xpreempt::hook

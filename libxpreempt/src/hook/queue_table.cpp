@@ -6,7 +6,6 @@
 #include "hook/copies.hpp"
 #include "hook/current_call.hpp"
 #include "hook/mutex_lock.hpp"
-#include "hook/packet_log.hpp"
 #include "hook/providers.hpp"
 #include "hook/real.hpp"
 #include "hook/vram.hpp"
