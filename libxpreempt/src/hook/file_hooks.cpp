@@ -3,6 +3,7 @@
 // them.
 #include "hook/attach.hpp"
 #include "hook/interposers.hpp"
+#include "hook/mutex_lock.hpp"
 #include "hook/queue_table.hpp"
 #include "hook/real.hpp"
 #include "hook/vram.hpp"
@@ -117,7 +118,7 @@ std::uint64_t hsa_queue_of(const kfd::CreateQueueArgs& args) {
 
 // Newer headers append to the struct; what is read here hasn't moved since the first.
 int create_queue(int fd, unsigned long request, void* argument) {
-    const UpdateLock lock;
+    const MutexLock lock(update_mutex);
     const int answer = real_kfd_ioctl(fd, request, argument);
     if (answer != 0)
         return answer;
@@ -140,7 +141,7 @@ int create_queue(int fd, unsigned long request, void* argument) {
 }
 
 int destroy_queue(int fd, unsigned long request, void* argument) {
-    const UpdateLock lock;
+    const MutexLock lock(update_mutex);
     const int answer = real_kfd_ioctl(fd, request, argument);
     if (answer == 0)
         drop_queue(static_cast<kfd::DestroyQueueArgs*>(argument)->queue_id);
@@ -150,7 +151,7 @@ int destroy_queue(int fd, unsigned long request, void* argument) {
 // The host would start a queue that we hold, for the driver knows only the last percentage: while
 // held it stays 0 there, and what the host wants is remembered for the resume.
 int update_queue(int fd, unsigned long request, void* argument) {
-    const UpdateLock lock;
+    const MutexLock lock(update_mutex);
     auto* args = static_cast<kfd::UpdateQueueArgs*>(argument);
     QueueRecord record{};
     const bool known = find_queue(args->queue_id, record);

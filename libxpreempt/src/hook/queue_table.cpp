@@ -19,6 +19,8 @@
 
 namespace xpreempt::hook {
 
+pthread_mutex_t update_mutex = PTHREAD_MUTEX_INITIALIZER;
+
 namespace {
 
 struct QueueSlot {
@@ -45,7 +47,6 @@ struct StreamSlot {
     std::uint32_t gpu_id;                // of its first queue, also after its end; 0: none yet
 };
 
-pthread_mutex_t update_mutex = PTHREAD_MUTEX_INITIALIZER;
 pthread_mutex_t table_mutex = PTHREAD_MUTEX_INITIALIZER;
 QueueSlot queue_slots[max_queues];
 StreamSlot stream_slots[max_streams];
@@ -213,13 +214,6 @@ bool is_elsewhere(const StreamSlot& slot, int device) {
 }
 
 } // namespace
-
-UpdateLock::UpdateLock() {
-    pthread_mutex_lock(&update_mutex);
-}
-UpdateLock::~UpdateLock() {
-    pthread_mutex_unlock(&update_mutex);
-}
 
 void add_queue(const QueueRecord& record, bool ring_in_vram) {
     const MutexLock lock(table_mutex);

@@ -6,21 +6,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <pthread.h>
 
 namespace xpreempt::hook {
 
 constexpr std::size_t max_queues = 512; // KFD: 127 a process and GPU, 255 on gfx9.4.3
 constexpr std::size_t max_streams = 4096;
 
-// Lock order: UpdateLock before the table's own, short one. UpdateLock is held across those ioctls
-// of the host that create, change or destroy a queue.
-class UpdateLock {
-public:
-    UpdateLock();
-    ~UpdateLock();
-    UpdateLock(const UpdateLock&) = delete;
-    UpdateLock& operator=(const UpdateLock&) = delete;
-};
+// Lock order: this one before the table's own, short one. Held across those ioctls of the host that
+// create, change or destroy a queue.
+extern pthread_mutex_t update_mutex;
 
 void add_queue(const QueueRecord& record, bool ring_in_vram); // generation is filled in here
 void drop_queue(std::uint32_t kfd_queue_id);                  // the live one of that id
