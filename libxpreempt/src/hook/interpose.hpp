@@ -71,15 +71,18 @@ template <typename Wanted, typename... Arguments> Wanted last_of(const Arguments
 }
 
 // Makes the call between the gate's two functions. finish(error) comes before the second.
-template <typename Function, typename Finish>
-Error make_call(const Call& call, Function function, Finish finish) {
+template <typename Function, typename Finish = void (*)(Error)>
+Error make_call(const Call& call, Function function, Finish finish = [](Error) {}) {
     const Gate* asked = gate_for(call.call_class);
     if (asked != nullptr)
         ask_gate(*asked, call);
     Error error = hip_success;
     {
         const CallScope scope(call.call_class, call.stream);
-        error = function();
+        if constexpr (std::is_void_v<std::invoke_result_t<Function>>)
+            function();
+        else
+            error = function();
     }
     finish(error);
     if (asked != nullptr)
@@ -90,16 +93,16 @@ Error make_call(const Call& call, Function function, Finish finish) {
 // Updates our tables after a call as its class requires.
 void after_call(CallClass call_class, const void* stream, Error error);
 
-// Inline, because a call of its own would copy up to eleven arguments.
-template <CallClass call_class, bool per_thread, typename... Arguments>
-[[gnu::always_inline]] inline Error interpose(RocmNext<Rocm::hip, Error(Arguments...)>& next,
-                                              const void* caller, Arguments... arguments) {
+// A call on that stream. Inline, because a call of its own would copy up to eleven arguments.
+template <CallClass call_class, bool per_thread = false, typename... Arguments>
+[[gnu::always_inline]] inline Error interpose_on(Stream handle,
+                                                 RocmNext<Rocm::hip, Error(Arguments...)>& next,
+                                                 const void* caller, Arguments... arguments) {
     Error (*function)(Arguments...) = next(caller);
     if (function == nullptr)
         return hip_error_not_found;
     if (is_other_runtime) [[unlikely]]
         return function(arguments...);
-    const Stream handle = last_of<Stream>(arguments...);
     const void* stream = is_attributed(call_class) || (std::is_same_v<Arguments, Stream> || ...)
                              ? key_of(handle, per_thread)
                              : nullptr;
@@ -110,6 +113,14 @@ template <CallClass call_class, bool per_thread, typename... Arguments>
             if constexpr (has_aftermath(call_class))
                 after_call(call_class, stream, error);
         });
+}
+
+// The stream is the last parameter that is one.
+template <CallClass call_class, bool per_thread, typename... Arguments>
+[[gnu::always_inline]] inline Error interpose(RocmNext<Rocm::hip, Error(Arguments...)>& next,
+                                              const void* caller, Arguments... arguments) {
+    return interpose_on<call_class, per_thread>(last_of<Stream>(arguments...), next, caller,
+                                                arguments...);
 }
 
 } // namespace xpreempt::hook

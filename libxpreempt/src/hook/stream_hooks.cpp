@@ -40,20 +40,6 @@ Stream stream_of_config(const void* config) {
     return stream;
 }
 
-// A call of which the stream was found elsewhere than among the parameters.
-template <CallClass call_class, typename... Arguments>
-Error interpose_on(Stream stream, RocmNext<Rocm::hip, Error(Arguments...)>& next,
-                   const void* caller, Arguments... arguments) {
-    Error (*function)(Arguments...) = next(caller);
-    if (function == nullptr)
-        return hip_error_not_found;
-    if (is_other_runtime)
-        return function(arguments...);
-    return make_call(
-        {next.name(), call_class, 0, stream, key_of(stream, false), nullptr},
-        [&] { return function(arguments...); }, [](Error) {});
-}
-
 // A handle that HIP gives out means a new stream; what was known of it is of an older one.
 template <typename... Arguments>
 Error create_stream(RocmNext<Rocm::hip, Error(Stream*, Arguments...)>& next, const void* caller,
@@ -156,6 +142,7 @@ INTERPOSER(Error, hipDrvLaunchKernelEx, const void* config, void* function, void
 
 // Called by the linker or at the exit, for each library with kernels, also of a program that has
 // not used HIP.
+// NOLINTNEXTLINE(bugprone-reserved-identifier): its name
 INTERPOSER(void, __hipUnregisterFatBinary, void** modules) {
     static constinit RocmNext<Rocm::hip, void(void**), false> next{"__hipUnregisterFatBinary"};
     auto* behind = next(__builtin_return_address(0));
@@ -163,13 +150,8 @@ INTERPOSER(void, __hipUnregisterFatBinary, void** modules) {
         return;
     if (is_other_runtime)
         return behind(modules);
-    (void)make_call(
-        {next.name(), CallClass::unload, 0, nullptr, nullptr, nullptr},
-        [&] {
-            behind(modules);
-            return hip_success;
-        },
-        [](Error) {});
+    (void)make_call({next.name(), CallClass::unload, 0, nullptr, nullptr, nullptr},
+                    [&] { behind(modules); });
 }
 
 // hip_impl::hipLaunchKernelGGLImpl of 5.x, which hipLaunchKernelGGL of its headers calls.
@@ -182,9 +164,5 @@ INTERPOSER(void, _ZN8hip_impl22hipLaunchKernelGGLImplEmRK4dim3S2_jP12ihipStream_
         return behind(function, grid, block, lds_bytes, stream, arguments);
     (void)make_call(
         {"hipLaunchKernelGGLImpl", CallClass::launch, 0, stream, key_of(stream, false), nullptr},
-        [&] {
-            behind(function, grid, block, lds_bytes, stream, arguments);
-            return hip_success;
-        },
-        [](Error) {});
+        [&] { behind(function, grid, block, lds_bytes, stream, arguments); });
 }
