@@ -58,35 +58,6 @@ void note_doorbell(const void* queue, std::int64_t value) {
 
 using namespace xpreempt::hook;
 
-// hsa_queue_cas_write_index_* has the old index for its answer, and has stored when it is
-// `expected`.
-#define FOR_EACH_ADD(ROW)                                                                          \
-    ROW(hsa_queue_add_write_index_scacq_screl)                                                     \
-    ROW(hsa_queue_add_write_index_acq_rel)                                                         \
-    ROW(hsa_queue_add_write_index_scacquire)                                                       \
-    ROW(hsa_queue_add_write_index_acquire)                                                         \
-    ROW(hsa_queue_add_write_index_relaxed)                                                         \
-    ROW(hsa_queue_add_write_index_screlease)                                                       \
-    ROW(hsa_queue_add_write_index_release)
-#define FOR_EACH_CAS(ROW)                                                                          \
-    ROW(hsa_queue_cas_write_index_scacq_screl)                                                     \
-    ROW(hsa_queue_cas_write_index_acq_rel)                                                         \
-    ROW(hsa_queue_cas_write_index_scacquire)                                                       \
-    ROW(hsa_queue_cas_write_index_acquire)                                                         \
-    ROW(hsa_queue_cas_write_index_relaxed)                                                         \
-    ROW(hsa_queue_cas_write_index_screlease)                                                       \
-    ROW(hsa_queue_cas_write_index_release)
-#define FOR_EACH_STORE(ROW)                                                                        \
-    ROW(hsa_queue_store_write_index_relaxed)                                                       \
-    ROW(hsa_queue_store_write_index_screlease)                                                     \
-    ROW(hsa_queue_store_write_index_release)
-#define FOR_EACH_SIGNAL_STORE(ROW)                                                                 \
-    ROW(hsa_signal_store_relaxed)                                                                  \
-    ROW(hsa_signal_store_screlease)                                                                \
-    ROW(hsa_signal_store_release)                                                                  \
-    ROW(hsa_signal_silent_store_relaxed)                                                           \
-    ROW(hsa_signal_silent_store_screlease)
-
 #define ADD(name)                                                                                  \
     INTERPOSER(Index, name, Queue queue, Index value) {                                            \
         NEXT(hsa, name);                                                                           \
@@ -94,8 +65,16 @@ using namespace xpreempt::hook;
         note_reserved(queue, index, value);                                                        \
         return index;                                                                              \
     }
-FOR_EACH_ADD(ADD)
+ADD(hsa_queue_add_write_index_scacq_screl)
+ADD(hsa_queue_add_write_index_acq_rel)
+ADD(hsa_queue_add_write_index_scacquire)
+ADD(hsa_queue_add_write_index_acquire)
+ADD(hsa_queue_add_write_index_relaxed)
+ADD(hsa_queue_add_write_index_screlease)
+ADD(hsa_queue_add_write_index_release)
 
+// hsa_queue_cas_write_index_* has the old index for its answer, and has stored when it is
+// `expected`.
 #define CAS(name)                                                                                  \
     INTERPOSER(Index, name, Queue queue, Index expected, Index value) {                            \
         NEXT(hsa, name);                                                                           \
@@ -104,7 +83,13 @@ FOR_EACH_ADD(ADD)
             note_stored(queue, before, value);                                                     \
         return before;                                                                             \
     }
-FOR_EACH_CAS(CAS)
+CAS(hsa_queue_cas_write_index_scacq_screl)
+CAS(hsa_queue_cas_write_index_acq_rel)
+CAS(hsa_queue_cas_write_index_scacquire)
+CAS(hsa_queue_cas_write_index_acquire)
+CAS(hsa_queue_cas_write_index_relaxed)
+CAS(hsa_queue_cas_write_index_screlease)
+CAS(hsa_queue_cas_write_index_release)
 
 #define STORE(name)                                                                                \
     INTERPOSER(void, name, Queue queue, Index value) {                                             \
@@ -114,7 +99,9 @@ FOR_EACH_CAS(CAS)
         next(caller)(queue, value);                                                                \
         note_stored(queue, before, value);                                                         \
     }
-FOR_EACH_STORE(STORE)
+STORE(hsa_queue_store_write_index_relaxed)
+STORE(hsa_queue_store_write_index_screlease)
+STORE(hsa_queue_store_write_index_release)
 
 #define SIGNAL_STORE(name)                                                                         \
     INTERPOSER(void, name, HsaSignal signal, std::int64_t value) {                                 \
@@ -124,4 +111,8 @@ FOR_EACH_STORE(STORE)
         if (queue != nullptr)                                                                      \
             note_doorbell(queue, value);                                                           \
     }
-FOR_EACH_SIGNAL_STORE(SIGNAL_STORE)
+SIGNAL_STORE(hsa_signal_store_relaxed)
+SIGNAL_STORE(hsa_signal_store_screlease)
+SIGNAL_STORE(hsa_signal_store_release)
+SIGNAL_STORE(hsa_signal_silent_store_relaxed)
+SIGNAL_STORE(hsa_signal_silent_store_screlease)
