@@ -67,7 +67,7 @@ std::optional<wire::Broken> AnswerReader::take(const wire::Frame& frame) {
     case wire::Kind::holders: good = append(answer_.holders, frame.payload); break;
     case wire::Kind::outcome: good = put(answer_.outcome, frame.payload); break;
     case wire::Kind::done: {
-        const auto done = wire::parse_done(frame.payload);
+        const auto done = wire::parse<wire::Done>(frame.payload);
         good = done.has_value();
         if (good)
             answer_.done = *done;

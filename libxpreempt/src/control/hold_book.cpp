@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstring>
+#include <iterator>
 
 namespace xpreempt::control {
 
@@ -18,19 +20,13 @@ std::string word(wire::Object object) {
 }
 
 std::string hex(std::uint64_t value) {
-    constexpr std::string_view digits = "0123456789abcdef";
-    std::string text;
-    do
-        text.insert(text.begin(), digits[value & 15]);
-    while ((value >>= 4) != 0);
-    return "0x" + text;
+    char digits[16];
+    return "0x" + std::string(digits, std::to_chars(digits, std::end(digits), value, 16).ptr);
 }
 
 template <typename Record> bool has(const std::vector<Record>& records, std::uint64_t handle) {
     return std::ranges::any_of(records, [=](const Record& r) { return r.handle == handle; });
 }
-
-} // namespace
 
 std::string sentence(const Error& error) {
     char buffer[96];
@@ -39,6 +35,8 @@ std::string sentence(const Error& error) {
         text += " (" + std::to_string(error.id) + ")";
     return text + " failed: " + strerror_r(error.errno_value, buffer, sizeof buffer);
 }
+
+} // namespace
 
 wire::Answer<HoldBook::Found> HoldBook::find(const wire::Target& target) {
     const Snapshot now = host_.snapshot();

@@ -64,7 +64,4 @@ private:
     std::vector<Entry> entries_;
 };
 
-// An error of the library as a sentence.
-std::string sentence(const Error& error);
-
 } // namespace xpreempt::control

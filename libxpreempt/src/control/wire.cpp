@@ -29,19 +29,18 @@ Answer<void> check(const Target& target, std::uint32_t known_flags) {
 } // namespace
 
 Parsed parse_frame(Bytes received, std::size_t max_bytes) {
-    Header header{};
-    if (received.size() < sizeof header)
+    const auto header = parse<Header>(received);
+    if (!header)
         return Incomplete{};
-    std::memcpy(&header, received.data(), sizeof header);
-    if (header.version != version)
-        return Broken{EPROTO, "protocol version " + number(header.version) + ", expected " +
+    if (header->version != version)
+        return Broken{EPROTO, "protocol version " + number(header->version) + ", expected " +
                                   number(version)};
-    if (header.bytes < sizeof header || header.bytes > max_bytes)
-        return Broken{EMSGSIZE, "a frame of " + number(header.bytes) + " bytes, expected " +
-                                    number(sizeof header) + " to " + number(max_bytes)};
-    if (received.size() < header.bytes)
+    if (header->bytes < sizeof *header || header->bytes > max_bytes)
+        return Broken{EMSGSIZE, "a frame of " + number(header->bytes) + " bytes, expected " +
+                                    number(sizeof *header) + " to " + number(max_bytes)};
+    if (received.size() < header->bytes)
         return Incomplete{};
-    return Frame{header, received.subspan(sizeof header, header.bytes - sizeof header)};
+    return Frame{*header, received.subspan(sizeof *header, header->bytes - sizeof *header)};
 }
 
 Answer<Request> parse_request(const Frame& frame) {
@@ -79,14 +78,6 @@ std::vector<std::byte> done_frame(std::uint32_t tag, int error, std::string_view
     done.error = error;
     put_text(done.text, text);
     return frame(Kind::done, tag, std::as_bytes(std::span(&done, 1)));
-}
-
-std::optional<Done> parse_done(Bytes payload) {
-    Done done{};
-    if (payload.size() < sizeof done)
-        return std::nullopt;
-    std::memcpy(&done, payload.data(), sizeof done);
-    return done;
 }
 
 } // namespace xpreempt::control::wire

@@ -185,20 +185,17 @@ struct Frame {
     Bytes payload;
 };
 struct Incomplete {};
-// The connection is of no use after it: where the next frame begins isn't known.
-struct Broken {
+struct Refused {
     int error;
     std::string text;
 };
+// The connection is of no use after it: where the next frame begins isn't known.
+using Broken = Refused;
 using Parsed = std::variant<Incomplete, Frame, Broken>;
 
 // The first frame of what has been received; it takes header.bytes of it.
 Parsed parse_frame(Bytes received, std::size_t max_bytes);
 
-struct Refused {
-    int error;
-    std::string text;
-};
 template <typename T> using Answer = tl::expected<T, Refused>;
 inline tl::unexpected<Refused> refuse(int error, std::string text) {
     return tl::make_unexpected(Refused{error, std::move(text)});
@@ -241,22 +238,28 @@ void append_records(std::vector<std::byte>& to, Kind kind, std::uint32_t tag, co
     }
 }
 
-// none: the payload isn't what it says.
-template <typename Record> std::optional<std::vector<Record>> parse_records(Bytes payload) {
-    Records head{};
-    if (payload.size() < sizeof head)
+// Returns the record that the bytes begin with, or nullopt if there are too few.
+template <typename Record> std::optional<Record> parse(Bytes bytes) {
+    Record record{};
+    if (bytes.size() < sizeof record)
         return std::nullopt;
-    std::memcpy(&head, payload.data(), sizeof head);
-    const Bytes data = payload.subspan(sizeof head);
-    if (head.record_bytes < sizeof(Record) || data.size() / head.record_bytes < head.count ||
-        data.size() != std::size_t{head.record_bytes} * head.count)
-        return std::nullopt;
-    std::vector<Record> records(head.count);
-    for (std::size_t i = 0; i < records.size(); ++i)
-        std::memcpy(&records[i], data.data() + i * head.record_bytes, sizeof(Record));
-    return records;
+    std::memcpy(&record, bytes.data(), sizeof record);
+    return record;
 }
 
-std::optional<Done> parse_done(Bytes payload);
+// none: the payload isn't what it says.
+template <typename Record> std::optional<std::vector<Record>> parse_records(Bytes payload) {
+    const auto head = parse<Records>(payload);
+    if (!head)
+        return std::nullopt;
+    const Bytes data = payload.subspan(sizeof *head);
+    if (head->record_bytes < sizeof(Record) || data.size() / head->record_bytes < head->count ||
+        data.size() != std::size_t{head->record_bytes} * head->count)
+        return std::nullopt;
+    std::vector<Record> records(head->count);
+    for (std::size_t i = 0; i < records.size(); ++i)
+        std::memcpy(&records[i], data.data() + i * head->record_bytes, sizeof(Record));
+    return records;
+}
 
 } // namespace xpreempt::control::wire

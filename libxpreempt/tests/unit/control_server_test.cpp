@@ -200,7 +200,7 @@ TEST_F(ServerTest, garbage_is_answered_and_ends_the_connection) {
     ASSERT_LT(0, ::recv(fd, answer.data(), answer.size(), 0));
     const auto frame = wire::parse_frame(answer, answer.size());
     ASSERT_TRUE(std::holds_alternative<wire::Frame>(frame));
-    EXPECT_EQ(EPROTO, wire::parse_done(std::get<wire::Frame>(frame).payload)->error);
+    EXPECT_EQ(EPROTO, wire::parse<wire::Done>(std::get<wire::Frame>(frame).payload)->error);
     ::close(fd);
     Connection one = connect();
     EXPECT_EQ(0, ask(one, wire::Kind::list));
