@@ -34,7 +34,7 @@ function(shared_modules)
   if(TARGET xpreempt_kfd)
     return()
   endif()
-  add_module(kfd SOURCES src/kfd/attribute.cpp src/kfd/device.cpp src/kfd/module.cpp src/kfd/probe.cpp src/kfd/roots.cpp
+  add_module(kfd SOURCES src/kfd/attribute.cpp src/kfd/device.cpp src/kfd/module.cpp src/kfd/roots.cpp
     src/kfd/save_area.cpp src/kfd/save_cost.cpp src/kfd/slot_use.cpp src/kfd/sysfs.cpp src/kfd/topology.cpp
     src/kfd/watch.cpp)
   target_include_directories(xpreempt_kfd SYSTEM PUBLIC ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../uapi)

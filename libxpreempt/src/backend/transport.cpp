@@ -2,7 +2,7 @@
 // The ways to stop a queue, and the choice between them.
 #include "backend/transport.hpp"
 
-#include "kfd/probe.hpp"
+#include "kfd/module.hpp"
 
 #include <algorithm>
 #include <array>

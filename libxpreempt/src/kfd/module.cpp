@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Reads the state of the loaded amdgpu module from sysfs, without a call to the driver.
+// Reads the attributes of the loaded amdgpu module.
 #include "kfd/module.hpp"
 
 #include "kfd/attribute.hpp"
 
+#include <cerrno>
 #include <system_error>
 
 namespace xpreempt::kfd {
@@ -27,6 +28,17 @@ LoadedModule loaded_module(const Roots& roots) {
     if (const auto version = read_text(module / "version", Op::read_sysfs, 64); version)
         state.version = std::string(trim(*version));
     return state;
+}
+
+Result<kfd_ioctl_preempt_query_args> query_driver(const Device& device,
+                                                  const LoadedModule& module) {
+    auto query = device.query(0);
+    // The parameters exist before /dev/kfd does, so their absence proves that the driver isn't
+    // ours.
+    const bool runs_preemption = !module.preempt_abi.empty() && !module.switched_off;
+    if (!query && query.error().errno_value == EINVAL && !runs_preemption)
+        return fail(ENOTTY, Op::query);
+    return query;
 }
 
 } // namespace xpreempt::kfd

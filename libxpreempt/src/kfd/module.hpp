@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Reads the state of the loaded amdgpu module from sysfs, without a call to the driver.
+// The loaded amdgpu module: its state, from sysfs, and whether it has queue preemption.
 #pragma once
 
+#include "kfd/device.hpp"
 #include "kfd/roots.hpp"
 
 #include <optional>
@@ -20,6 +21,11 @@ struct LoadedModule {
     std::string version;             // of the module; ROCm's has one
 };
 
+// Without a call to the driver.
 LoadedModule loaded_module(const Roots& roots);
+
+// QUERY of the driver as a whole. Returns ENOTTY for every driver without preemption, also where
+// the driver itself returns EINVAL: ROCm's amdgpu-dkms does so for each ioctl it doesn't know.
+Result<kfd_ioctl_preempt_query_args> query_driver(const Device& device, const LoadedModule& module);
 
 } // namespace xpreempt::kfd

@@ -2,7 +2,7 @@
 // Opens the driver and checks that an operator can use it.
 #include "driver/driver.hpp"
 
-#include "kfd/probe.hpp"
+#include "kfd/module.hpp"
 #include "output/names.hpp"
 #include "processes/error_messages.hpp"
 

@@ -2,7 +2,6 @@
 // doctor: what works on this machine, and what to do about what doesn't.
 #include "kfd/attribute.hpp"
 #include "kfd/module.hpp"
-#include "kfd/probe.hpp"
 #include "kfd/queue_slots.hpp"
 #include "kfd/slot_use.hpp"
 #include "kfd/sysfs.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // list: the queues of some processes, or of all, from the KFD sysfs tree.
-#include "kfd/probe.hpp"
+#include "kfd/module.hpp"
 #include "output/names.hpp"
 #include "output/output.hpp"
 #include "processes/container.hpp"

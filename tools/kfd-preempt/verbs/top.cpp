@@ -4,7 +4,7 @@
 
 #include "daemon/daemon.hpp"
 #include "daemon/scheduling.hpp"
-#include "kfd/probe.hpp"
+#include "kfd/module.hpp"
 #include "output/names.hpp"
 #include "processes/container.hpp"
 #include "processes/error_messages.hpp"

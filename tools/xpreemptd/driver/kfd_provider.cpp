@@ -3,7 +3,7 @@
 #include "driver/kfd_provider.hpp"
 
 #include "driver/queue_reading.hpp"
-#include "kfd/probe.hpp"
+#include "kfd/module.hpp"
 #include "kfd/sysfs.hpp"
 #include "system/real_time.hpp"
 
