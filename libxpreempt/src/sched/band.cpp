@@ -12,8 +12,6 @@ using std::chrono::seconds;
 
 // Keeps the turn after a long stall of the caller short.
 constexpr std::int64_t max_turns_owed = 4;
-// Keeps the products below from overflowing.
-constexpr Duration longest_interval = std::chrono::hours{24};
 
 constexpr std::size_t number(Band band) {
     return static_cast<std::size_t>(band);
@@ -48,9 +46,7 @@ bool Bands::has_windows_for(std::span<const JobView> jobs) const {
 
 // Accounts the time since the last decision to the floor.
 void Bands::pay(const Snapshot& snapshot) {
-    const Duration passed =
-        decided_ ? std::clamp(Duration(snapshot.now - last_), Duration{0}, longest_interval)
-                 : Duration{0};
+    const Duration passed = stopwatch_.lap(snapshot.now);
     const std::int64_t share = parameters_.floor_percent, rest = 100 - share;
     const std::int64_t most = max_turns_owed * parameters_.floor_turn.count() * rest;
     for (const auto [rank, index, job, state] : seats_.visit(snapshot.jobs)) {
@@ -246,8 +242,6 @@ Time Bands::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
                 next = std::min(
                     next, quiet_until_[band][static_cast<std::size_t>(std::countr_zero(left))]);
     }
-    last_ = snapshot.now;
-    decided_ = true;
     return next;
 }
 

@@ -2,7 +2,7 @@
 // Policy BAND: realtime before high before normal before idle, at a bounded rate of preemptions.
 #pragma once
 
-#include "sched/seats.hpp"
+#include "sched/turns.hpp"
 
 #include <array>
 #include <chrono>
@@ -102,8 +102,7 @@ private:
     Parameters parameters_;
     Duration resume_grace_{0};
     Seats<Starving> seats_;
-    Time last_{}; // decision
-    bool decided_ = false;
+    Stopwatch stopwatch_;
     // Nodes in the resume grace of each band, and the ends of these graces.
     std::array<std::uint64_t, num_bands> quieting_{};
     std::array<std::array<Time, max_nodes>, num_bands> quiet_until_{};
