@@ -19,10 +19,11 @@ std::int32_t PriorityFirst::priority_of(const JobView& job) const {
 
 Time PriorityFirst::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
     const Snapshot seen = linger_.extend(snapshot);
-    const auto order = seats_.sequence(); // ranks, which are in the order of ids
+    auto& seats = linger_.seats();
+    const auto order = seats.sequence(); // ranks, which are in the order of ids
     std::iota(order.begin(), order.end(), 0U);
     const auto job_of = [&](std::uint32_t rank) -> const JobView& {
-        return seen.jobs[seats_.index(rank)];
+        return seen.jobs[seats.index(rank)];
     };
     std::ranges::sort(order, [&](std::uint32_t left, std::uint32_t right) {
         return std::tuple(priority_of(job_of(right)), left) <
@@ -32,7 +33,7 @@ Time PriorityFirst::decide(const Snapshot& snapshot, std::span<Verdict> verdicts
     std::int32_t priority = 0;
     for (const std::uint32_t rank : order) {
         const JobView& job = job_of(rank);
-        verdicts[seats_.index(rank)] = Verdict::run;
+        verdicts[seats.index(rank)] = Verdict::run;
         if (!job.schedulable())
             continue;
         const std::uint64_t nodes =
@@ -41,7 +42,7 @@ Time PriorityFirst::decide(const Snapshot& snapshot, std::span<Verdict> verdicts
             above |= level;
         priority = priority_of(job);
         if ((nodes & above) != 0)
-            verdicts[seats_.index(rank)] = Verdict::hold;
+            verdicts[seats.index(rank)] = Verdict::hold;
         else
             level |= nodes;
     }

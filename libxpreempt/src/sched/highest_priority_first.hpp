@@ -20,13 +20,8 @@ public:
         bool operator==(const Parameters&) const = default;
     };
 
-    void admit(std::span<const JobView> jobs) {
-        seats_.admit(jobs);
-        linger_.admit(jobs);
-    }
-    [[nodiscard]] bool matches(std::span<const JobView> jobs) {
-        return seats_.matches(jobs) && linger_.matches(jobs);
-    }
+    void admit(std::span<const JobView> jobs) { linger_.admit(jobs); }
+    [[nodiscard]] bool matches(std::span<const JobView> jobs) { return linger_.matches(jobs); }
     [[nodiscard]] Time decide(const Snapshot& snapshot, std::span<Verdict> verdicts);
 
     [[nodiscard]] Parameters parameters() const { return {linger_.time()}; }
@@ -37,15 +32,10 @@ protected:
         : key_(key), scope_(scope), linger_(parameters.linger) {}
 
 private:
-    struct Nothing {
-        bool operator==(const Nothing&) const = default;
-    };
-
     [[nodiscard]] std::int32_t priority_of(const JobView& job) const;
 
     PriorityKey key_;
     PriorityScope scope_;
-    Seats<Nothing> seats_; // for their order
     Linger linger_;
 };
 

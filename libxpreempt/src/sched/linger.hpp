@@ -36,6 +36,7 @@ public:
     [[nodiscard]] Time settle(const Snapshot& snapshot, std::span<Verdict> verdicts);
 
     [[nodiscard]] Duration time() const { return time_; }
+    [[nodiscard]] auto& seats() { return seats_; } // for a policy that needs the order of ids only
     bool operator==(const Linger& other) const {
         return time_ == other.time_ && seats_ == other.seats_;
     }
