@@ -3,7 +3,6 @@
 #pragma once
 
 #include "sched/band.hpp"
-#include "sched/decide.hpp"
 #include "sched/earliest_deadline_first.hpp"
 #include "sched/fair.hpp"
 #include "sched/first_in_first_out.hpp"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/error.hpp"
-#include "sched/decide.hpp"
+#include "sched/snapshot.hpp"
 #include "sched/switch_cost.hpp"
 #include "xqueue/source.hpp"
 #include "xqueue/together.hpp"

@@ -81,6 +81,17 @@ constexpr void for_each_node(std::uint64_t nodes, auto&& visit) {
         visit(static_cast<std::size_t>(std::countr_zero(nodes)));
 }
 
+// Admits the jobs to the policy if they aren't those of the last call, then decides.
+template <class Policy>
+[[nodiscard]] Time decide_by(Policy& policy, const Snapshot& snapshot,
+                             std::span<Verdict> verdicts) {
+    if (!policy.matches(snapshot.jobs)) {
+        policy.admit(snapshot.jobs);
+        (void)policy.matches(snapshot.jobs);
+    }
+    return policy.decide(snapshot, verdicts);
+}
+
 constexpr std::int64_t utilization_of(const JobView& job) {
     return std::min(job.utilization, max_utilization);
 }

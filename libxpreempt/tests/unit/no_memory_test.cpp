@@ -5,7 +5,6 @@
 #include "backend/stream_hold.hpp"
 #include "backend/together.hpp"
 #include "control/hold_book.hpp"
-#include "sched/decide.hpp"
 #include "sched/highest_priority_first.hpp"
 #include "sched/scheduler.hpp"
 #include "unit/failing_allocation.hpp"
