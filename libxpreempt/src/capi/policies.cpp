@@ -19,70 +19,55 @@ namespace xpreempt::capi {
 
 namespace {
 
-template <class Policy> sched::Decide with_slice(const PolicySettings& settings) {
-    typename Policy::Parameters parameters;
-    if (settings.slice.count() != 0)
-        parameters.slice = settings.slice;
-    return sched::by(Policy(parameters));
+// The policy with those of the settings that it has.
+template <class Policy> sched::Decide make(const PolicySettings& settings) {
+    if constexpr (requires { typename Policy::Parameters; }) {
+        typename Policy::Parameters parameters;
+        if constexpr (requires { parameters.slice; })
+            parameters.slice = settings.slice.count() != 0 ? settings.slice : parameters.slice;
+        if constexpr (requires { parameters.quantum; })
+            parameters.quantum = settings.slice.count() != 0 ? settings.slice : parameters.quantum;
+        if constexpr (requires { parameters.k; })
+            parameters.k = settings.k;
+        if constexpr (requires { parameters.linger; })
+            parameters.linger = settings.linger;
+        return sched::by(Policy(parameters));
+    } else {
+        return sched::by(Policy());
+    }
 }
 
-sched::Decide round_robin(const PolicySettings& settings) {
-    sched::RoundRobin::Parameters parameters;
-    if (settings.slice.count() != 0)
-        parameters.quantum = settings.slice;
-    return sched::by(sched::RoundRobin(parameters));
-}
-
-sched::Decide earliest_deadline_first(const PolicySettings& settings) {
-    sched::EarliestDeadlineFirst::Parameters parameters;
-    parameters.k = settings.k;
-    parameters.linger = settings.linger;
-    return sched::by(sched::EarliestDeadlineFirst(parameters));
-}
-
-struct NamedKind {
-    std::string_view name;
+struct Known {
     std::uint32_t kind;
+    std::string_view name;
+    sched::Decide (*make)(const PolicySettings& settings);
 };
 
-constexpr std::array<NamedKind, 11> named_kinds{{
-    {"HPF", XP_POLICY_HIGHEST_PRIORITY_FIRST},
-    {"HHPF", XP_POLICY_HETEROGENEOUS_HIGHEST_PRIORITY_FIRST},
-    {"FIFO", XP_POLICY_FIRST_IN_FIRST_OUT},
-    {"RR", XP_POLICY_ROUND_ROBIN},
-    {"CFS", XP_POLICY_COMPLETELY_FAIR},
-    {"UP", XP_POLICY_UTILIZATION_PARTITION},
-    {"PUP", XP_POLICY_PROCESS_UTILIZATION_PARTITION},
-    {"KEDF", XP_POLICY_EARLIEST_DEADLINE_FIRST},
-    {"K-EDF", XP_POLICY_EARLIEST_DEADLINE_FIRST},
-    {"LAX", XP_POLICY_LAXITY},
-    {"MLFQ", XP_POLICY_MULTILEVEL_FEEDBACK},
+constexpr std::array<Known, 11> known_policies{{
+    {XP_POLICY_HIGHEST_PRIORITY_FIRST, "HPF", make<sched::HighestPriorityFirst>},
+    {XP_POLICY_HETEROGENEOUS_HIGHEST_PRIORITY_FIRST, "HHPF",
+     make<sched::HeterogeneousHighestPriorityFirst>},
+    {XP_POLICY_FIRST_IN_FIRST_OUT, "FIFO", make<sched::FirstInFirstOut>},
+    {XP_POLICY_ROUND_ROBIN, "RR", make<sched::RoundRobin>},
+    {XP_POLICY_COMPLETELY_FAIR, "CFS", make<sched::Fair>},
+    {XP_POLICY_UTILIZATION_PARTITION, "UP", make<sched::UtilizationPartition>},
+    {XP_POLICY_PROCESS_UTILIZATION_PARTITION, "PUP", make<sched::ProcessUtilizationPartition>},
+    {XP_POLICY_EARLIEST_DEADLINE_FIRST, "KEDF", make<sched::EarliestDeadlineFirst>},
+    {XP_POLICY_EARLIEST_DEADLINE_FIRST, "K-EDF", make<sched::EarliestDeadlineFirst>},
+    {XP_POLICY_LAXITY, "LAX", make<sched::TwoLevel>},
+    {XP_POLICY_MULTILEVEL_FEEDBACK, "MLFQ", make<sched::MultilevelFeedback>},
 }};
 
 } // namespace
 
 std::optional<std::uint32_t> policy_kind_named(std::string_view name) {
-    const auto* const found = std::ranges::find(named_kinds, name, &NamedKind::name);
-    return found == named_kinds.end() ? std::nullopt : std::optional(found->kind);
+    const auto* const found = std::ranges::find(known_policies, name, &Known::name);
+    return found == known_policies.end() ? std::nullopt : std::optional(found->kind);
 }
 
 sched::Decide decide_of(std::uint32_t kind, const PolicySettings& settings) {
-    switch (kind) {
-    case XP_POLICY_HIGHEST_PRIORITY_FIRST:
-        return sched::by(sched::HighestPriorityFirst({settings.linger}));
-    case XP_POLICY_HETEROGENEOUS_HIGHEST_PRIORITY_FIRST:
-        return sched::by(sched::HeterogeneousHighestPriorityFirst({settings.linger}));
-    case XP_POLICY_FIRST_IN_FIRST_OUT: return sched::by(sched::FirstInFirstOut{});
-    case XP_POLICY_ROUND_ROBIN: return round_robin(settings);
-    case XP_POLICY_COMPLETELY_FAIR: return with_slice<sched::Fair>(settings);
-    case XP_POLICY_UTILIZATION_PARTITION: return with_slice<sched::UtilizationPartition>(settings);
-    case XP_POLICY_PROCESS_UTILIZATION_PARTITION:
-        return with_slice<sched::ProcessUtilizationPartition>(settings);
-    case XP_POLICY_EARLIEST_DEADLINE_FIRST: return earliest_deadline_first(settings);
-    case XP_POLICY_LAXITY: return sched::by(sched::TwoLevel{});
-    case XP_POLICY_MULTILEVEL_FEEDBACK: return with_slice<sched::MultilevelFeedback>(settings);
-    default: return nullptr;
-    }
+    const auto* const found = std::ranges::find(known_policies, kind, &Known::kind);
+    return found == known_policies.end() ? nullptr : found->make(settings);
 }
 
 } // namespace xpreempt::capi
