@@ -2,7 +2,6 @@
 // Takes the snapshot of the queues, and applies the verdict on it.
 #include "backend/queue_order.hpp"
 
-#include "backend/reading.hpp"
 #include "base/start_thread.hpp"
 #include "kfd/queue_ioctls.hpp"
 
@@ -100,7 +99,7 @@ QueueOrder::Scan QueueOrder::scan(bool want) {
     const std::set<hip::QueueRef> held = holds_.held();
     order::Snapshot snapshot;
     {
-        const Reading reading(*mapping_.table());
+        const std::lock_guard reading(mapping_);
         const std::set<hip::QueueRef> in_vram = mapping_.queues_in_vram();
         const auto copies = copies_.lock();
         std::vector<std::optional<order::Ring>> rings;

@@ -3,12 +3,12 @@
 #include "backend/queue_use.hpp"
 
 #include "backend/queue_order.hpp"
-#include "backend/reading.hpp"
 #include "kfd/queue_ioctls.hpp"
 #include "order/aql.hpp"
 
 #include <algorithm>
 #include <cerrno>
+#include <mutex>
 
 namespace xpreempt::backend {
 
@@ -31,7 +31,7 @@ std::vector<QueueUse> uses_of_queues(const hip::Mapping& mapping) {
     std::vector<QueueUse> uses;
     if (!mapping.available())
         return uses;
-    const Reading reading(*mapping.table());
+    const std::lock_guard reading(mapping);
     // Rings last: a packet that comes meanwhile is seen, and not counted.
     for (const hip::QueueRecord& queue : mapping.queues())
         uses.push_back({queue, {}, packets_ever_in(queue)});

@@ -22,7 +22,7 @@ struct QueueUse {
     [[nodiscard]] bool is_blind() const { return packets > 0 && ring.seen == 0 && !is_rocrs(); }
 };
 
-// Takes the hook's update lock: not for a thread that is in a Reading.
+// Locks the mapping.
 std::vector<QueueUse> uses_of_queues(const hip::Mapping& mapping);
 
 // Names what the hook misses and what to do about it; empty if it sees the packets of every queue.

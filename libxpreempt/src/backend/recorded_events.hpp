@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -21,34 +22,27 @@ public:
 
     void note(const void* event, const Where& where) {
         Slot& slot = slot_of(event);
-        const Turn turn(slot);
+        const std::lock_guard turn(slot);
         slot.event = event;
         slot.where = where;
     }
     std::optional<Where> find(const void* event) {
         Slot& slot = slot_of(event);
-        const Turn turn(slot);
+        const std::lock_guard turn(slot);
         return slot.event == event ? std::optional(slot.where) : std::nullopt;
     }
 
 private:
     struct Slot {
+        void lock() {
+            while (taken.test_and_set(std::memory_order_acquire))
+                std::this_thread::yield();
+        }
+        void unlock() { taken.clear(std::memory_order_release); }
+
         std::atomic_flag taken;
         const void* event = nullptr;
         Where where{};
-    };
-    class Turn {
-    public:
-        explicit Turn(Slot& slot) : slot_(slot) {
-            while (slot_.taken.test_and_set(std::memory_order_acquire))
-                std::this_thread::yield();
-        }
-        ~Turn() { slot_.taken.clear(std::memory_order_release); }
-        Turn(const Turn&) = delete;
-        Turn& operator=(const Turn&) = delete;
-
-    private:
-        Slot& slot_;
     };
 
     Slot& slot_of(const void* event) {

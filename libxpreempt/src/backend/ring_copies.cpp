@@ -3,7 +3,6 @@
 #include "backend/ring_copies.hpp"
 
 #include "backend/queue_order.hpp"
-#include "backend/reading.hpp"
 
 #include <algorithm>
 #include <array>
@@ -15,8 +14,8 @@ namespace xpreempt::backend {
 
 namespace {
 
-// Packets of one Reading. It blocks the program's calls that create queues or need edges, for about
-// five reads of VRAM a packet.
+// Packets that are read with the mapping locked, which blocks the program's calls that create
+// queues or need edges for about five reads of VRAM a packet.
 constexpr std::uint64_t max_batch = 16;
 
 using Packet = std::array<std::byte, order::packet_bytes>;
@@ -95,7 +94,7 @@ void RingCopies::refresh(const hip::QueueRecord& queue, Progress& progress) {
 RingCopies::Progress RingCopies::refresh(const hip::Mapping& mapping) {
     Progress progress;
     for (const hip::QueueRef ref : mapping.queues_in_vram()) {
-        const Reading reading(*mapping.table());
+        const std::lock_guard reading(mapping);
         for (const hip::QueueRecord& queue : mapping.queues()) // it may be gone
             if (hip::ref_of(queue) == ref)
                 refresh(queue, progress);

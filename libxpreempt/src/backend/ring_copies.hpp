@@ -34,8 +34,8 @@ public:
         bool more = false;    // wanted packets are left
         bool waiting = false; // a wanted packet was reserved and isn't published
     };
-    // Copies a bounded part of the wanted packets. Called by the order thread only, outside of a
-    // Reading.
+    // Copies a bounded part of the wanted packets. Called by the order thread only, which
+    // must not have locked the mapping.
     Progress refresh(const hip::Mapping& mapping);
 
 private:

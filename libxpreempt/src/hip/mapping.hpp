@@ -37,6 +37,11 @@ public:
     [[nodiscard]] bool available() const { return table_ != nullptr; }
     [[nodiscard]] const hook::Table* table() const { return table_; }
 
+    // Between them the program creates, changes and destroys no queue, so that rings and indices
+    // can be read. Blocks such calls of the program, and a second lock() in the same thread.
+    void lock() const { table_->begin_reading(); }
+    void unlock() const { table_->end_reading(); }
+
     // ENOSYS: no hook. ENOENT: no packet of that stream was seen, or its queue is gone.
     // EXDEV: its packets go to a queue that the hook didn't see made.
     Result<QueueRecord> queue_of(Stream stream) const;
