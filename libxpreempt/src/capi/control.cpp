@@ -33,6 +33,12 @@ Socket* take_socket() {
     return std::exchange(socket, nullptr);
 }
 
+// At exit, and when the library is unloaded. The child of a fork has nothing of it.
+__attribute__((destructor)) void at_unload() {
+    if (!Library::forked())
+        abandon_control();
+}
+
 } // namespace
 
 Result<void> open_control(Library& library, bool read_only, std::size_t max_clients) {
@@ -85,16 +91,6 @@ void abandon_control() {
     if (closing && !closing->server->end_within(std::chrono::seconds(1)))
         (void)closing.release(); // its thread is in a launch function of the program
 }
-
-namespace {
-
-// At exit, and when the library is unloaded. The child of a fork has nothing of it.
-__attribute__((destructor)) void at_unload() {
-    if (!Library::forked())
-        abandon_control();
-}
-
-} // namespace
 
 } // namespace xpreempt::capi
 

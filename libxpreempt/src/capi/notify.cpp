@@ -20,13 +20,12 @@ int status_of(const Result<void>& answer) {
     return answer ? 0 : -answer.error().errno_value;
 }
 
-// The function is the program's, and may throw.
-void call(xp_complete_fn complete, int status, void* argument) {
+// The function is the program's, and may throw. Our caller throws nothing.
+template <typename Call> void call(const char* name, Call function) {
     try {
-        complete(status, argument);
+        function();
     } catch (...) {
-        log::report(log::Level::error,
-                    "a completion function threw an exception, which is ignored");
+        log::report(log::Level::error, "a %s threw an exception, which is ignored", name);
     }
 }
 
@@ -50,8 +49,9 @@ extern "C" {
 int xp_xqueue_notify(xp_xqueue_t xqueue, uint64_t ticket, xp_complete_fn complete, void* argument) {
     if (complete == nullptr)
         return c_call([](Library&) -> Result<void> { return check_given("complete", false); });
-    return notify(xqueue, ticket,
-                  [=](const Result<void>& answer) { call(complete, status_of(answer), argument); });
+    return notify(xqueue, ticket, [=](const Result<void>& answer) {
+        call("completion function", [&] { complete(status_of(answer), argument); });
+    });
 }
 
 int xp_xqueue_notify_fd(xp_xqueue_t xqueue, uint64_t ticket, int eventfd) {
@@ -81,13 +81,8 @@ int xp_set_lost_fn(xp_lost_fn lost, void* argument) {
             record.generation = queue.generation;
             record.gpu_id = queue.gpu_id;
             record.status = -error.errno_value;
-            try {
-                if (lost != nullptr)
-                    lost(&record, argument);
-            } catch (...) { // the function is the program's, and the caller throws nothing
-                log::report(log::Level::error,
-                            "a function for lost queues threw an exception, which is ignored");
-            }
+            if (lost != nullptr)
+                call("function for lost queues", [&] { lost(&record, argument); });
         });
         return {};
     });

@@ -34,6 +34,28 @@ __attribute__((constructor)) void make_exit_key() {
     exit_key_made = pthread_key_create(&exit_key, at_thread_exit) == 0;
 }
 
+const void* per_thread_key() {
+    CurrentCall& mine = current_call;
+    if (!mine.exit_watched && exit_key_made) {
+        mine.exit_watched = true;
+        pthread_setspecific(exit_key, mine.per_thread);
+    }
+    return &mine.per_thread[current_device()];
+}
+
+// Packets of the thread whose log it is.
+void log_reserved(PacketLog& log, const void* hsa_queue, std::uint64_t index, std::uint64_t count) {
+    const auto address = reinterpret_cast<std::uintptr_t>(hsa_queue);
+    const bool same_queue = log.num_packets == 0 || log.hsa_queue == address;
+    if (!same_queue || count > PacketLog::max_packets - log.num_packets) {
+        log.incomplete = 1;
+        return;
+    }
+    log.hsa_queue = address;
+    for (std::uint64_t i = 0; i < count; ++i)
+        log.packets[log.num_packets++] = index + i;
+}
+
 } // namespace
 
 int current_device() {
@@ -47,19 +69,6 @@ int current_device() {
     current_call.device = device;
     return device;
 }
-
-namespace {
-
-const void* per_thread_key() {
-    CurrentCall& mine = current_call;
-    if (!mine.exit_watched && exit_key_made) {
-        mine.exit_watched = true;
-        pthread_setspecific(exit_key, mine.per_thread);
-    }
-    return &mine.per_thread[current_device()];
-}
-
-} // namespace
 
 int device_of_null(const void* key) {
     const auto device =
@@ -101,23 +110,6 @@ void notify_gate(const Gate& asked, const Call& call, int error) {
     asked.after(&call, error);
     current_call.in_gate = false;
 }
-
-namespace {
-
-// Packets of the thread whose log it is.
-void log_reserved(PacketLog& log, const void* hsa_queue, std::uint64_t index, std::uint64_t count) {
-    const auto address = reinterpret_cast<std::uintptr_t>(hsa_queue);
-    const bool same_queue = log.num_packets == 0 || log.hsa_queue == address;
-    if (!same_queue || count > PacketLog::max_packets - log.num_packets) {
-        log.incomplete = 1;
-        return;
-    }
-    log.hsa_queue = address;
-    for (std::uint64_t i = 0; i < count; ++i)
-        log.packets[log.num_packets++] = index + i;
-}
-
-} // namespace
 
 void note_reserved(const void* hsa_queue, std::uint64_t index, std::uint64_t count) {
     CurrentCall& mine = current_call;
