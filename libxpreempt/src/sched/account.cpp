@@ -31,13 +31,6 @@ void Accounts::note(const Snapshot& snapshot, std::span<const Verdict> verdicts)
     last_ = snapshot.now;
 }
 
-Account Accounts::of(std::size_t index) const {
-    for (std::size_t rank = 0; rank < seats_.size(); ++rank)
-        if (seats_.index(rank) == index)
-            return seats_[rank].account;
-    return {};
-}
-
 void Accounts::read_all(std::span<Account> by_index) const {
     for (std::size_t rank = 0; rank < seats_.size(); ++rank)
         by_index[seats_.index(rank)] = seats_[rank].account;

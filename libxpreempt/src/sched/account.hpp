@@ -29,7 +29,6 @@ public:
     void note(const Snapshot& snapshot, std::span<const Verdict> verdicts);
 
     // By index into the jobs of the last matches().
-    [[nodiscard]] Account of(std::size_t index) const;
     void read_all(std::span<Account> by_index) const;
 
     bool operator==(const Accounts&) const = default;

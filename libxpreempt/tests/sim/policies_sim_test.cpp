@@ -5,6 +5,7 @@
 namespace {
 
 using namespace test;
+using xpreempt::sched::Account;
 using xpreempt::sched::Fair;
 using xpreempt::sched::HighestPriorityFirst;
 using xpreempt::sched::policy_named;
@@ -280,8 +281,10 @@ TEST(AccountsTest, add_up) {
             jobs.advance(Duration{jobs.below(8'000'000)});
         }
         jobs.decide();
+        std::vector<Account> accounts(jobs.jobs.size());
+        jobs.accounts.read_all(accounts);
         for (std::size_t i = 0; i < jobs.jobs.size(); ++i) {
-            const auto account = jobs.accounts.of(i);
+            const Account& account = accounts[i];
             EXPECT_EQ(jobs.jobs[i].ran, account.run);
             EXPECT_EQ(account.ready, account.run + account.added_wait);
             EXPECT_EQ(account.held, account.added_wait); // only ready jobs were held
