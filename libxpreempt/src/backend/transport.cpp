@@ -130,9 +130,9 @@ private:
         if (answer != 0)
             return fail(-answer, Op::update_queue, queue.kfd_queue_id);
         // A queue that ROCr itself stopped (percentage 0 after an error) isn't started by us.
-        const kfd::QueueProperties properties{now.ring_base, now.ring_bytes,
-                                              held ? 0 : now.percentage, now.priority};
-        const auto updated = device_->update_queue(now.kfd_queue_id, properties, now.fd);
+        const auto updated = device_->update_queue({now.ring_base, now.kfd_queue_id, now.ring_bytes,
+                                                    held ? 0 : now.percentage, now.priority},
+                                                   now.fd);
         if (!updated && updated.error().errno_value == EACCES)
             lost_a_queue_ = true;
         const bool is_held = updated ? held : now.held != 0;

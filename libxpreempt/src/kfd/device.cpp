@@ -42,11 +42,8 @@ Result<kfd_ioctl_preempt_status_args> Device::status_of(pid_t pid, std::uint32_t
     return call(-1, AMDKFD_IOC_PREEMPT_STATUS, args, Op::queue_status, kfd_queue_id);
 }
 
-Result<void> Device::update_queue(std::uint32_t kfd_queue_id, const QueueProperties& properties,
-                                  int fd) const {
-    const UpdateQueueArgs args{properties.ring_base, kfd_queue_id, properties.ring_bytes,
-                               properties.percentage, properties.priority};
-    TRY(call(fd, ioc_update_queue, args, Op::update_queue, kfd_queue_id));
+Result<void> Device::update_queue(const UpdateQueueArgs& properties, int fd) const {
+    TRY(call(fd, ioc_update_queue, properties, Op::update_queue, properties.queue_id));
     return {};
 }
 

@@ -37,15 +37,6 @@ Result<Args> call_until_done(const Ioctl& ioctl, int fd, unsigned long request, 
     return args;
 }
 
-// All that AMDKFD_IOC_UPDATE_QUEUE overwrites: there is no call that changes the percentage alone,
-// and 6.12 refuses a ring that isn't exactly the queue's mapping.
-struct QueueProperties {
-    std::uint64_t ring_base = 0;
-    std::uint32_t ring_bytes = 0;
-    std::uint32_t percentage = 0;
-    std::uint32_t priority = 0; // KFD's scale, 0 to 15
-};
-
 class Device {
 public:
     static Result<Device> open(const std::string& path, Ioctl ioctl);
@@ -57,8 +48,7 @@ public:
     // fd: the file that created the queue, or -1 for our own. They differ only with a driver that
     // gives a file a context of its own (queue ids then count per context).
     Result<kfd_ioctl_preempt_status_args> status(std::uint32_t kfd_queue_id, int fd = -1) const;
-    Result<void> update_queue(std::uint32_t kfd_queue_id, const QueueProperties& properties,
-                              int fd = -1) const;
+    Result<void> update_queue(const UpdateQueueArgs& properties, int fd = -1) const;
 
     // Own queues, or those of each entry's target_pid; each entry's result says how it went.
     Result<kfd_ioctl_preempt_switch_args> switch_queues(std::uint32_t flags,

@@ -37,12 +37,14 @@ struct DestroyQueueArgs {
 };
 static_assert(sizeof(DestroyQueueArgs) == 8);
 
+// The call overwrites all of it: there is none that changes the percentage alone, and 6.12 refuses
+// a ring that isn't exactly the queue's mapping.
 struct UpdateQueueArgs {
     std::uint64_t ring_base;
     std::uint32_t queue_id;
     std::uint32_t ring_bytes;
     std::uint32_t percentage;
-    std::uint32_t priority;
+    std::uint32_t priority; // KFD's scale, 0 to 15
 };
 static_assert(sizeof(UpdateQueueArgs) == 24);
 

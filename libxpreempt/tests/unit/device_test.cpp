@@ -54,7 +54,7 @@ const Verb verbs[] = {
          script.expect(request, answer,
                        xpreempt::kfd::UpdateQueueArgs{0x7f0000001000, 5, 4096, 100, 9});
      },
-     [](const Device& device) { return device.update_queue(5, {0x7f0000001000, 4096, 100, 9}); }},
+     [](const Device& device) { return device.update_queue({0x7f0000001000, 5, 4096, 100, 9}); }},
 };
 
 void PrintTo(const Verb& verb, std::ostream* out) {
