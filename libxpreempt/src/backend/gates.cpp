@@ -493,9 +493,15 @@ Refs Gates::in_the_way(const Call& call) {
         return {};
     switch (call.call_class) {
     case CallClass::device_wait: return unfinished_streams(call, true, queues);
-    case CallClass::stream_wait:
     case CallClass::blocking_copy:
-    case CallClass::blocking_fill:
+    case CallClass::blocking_fill: {
+        Refs refs = unfinished_streams(call, false, queues);
+        // HIP waits for the call's own kernel or copy as well.
+        for (const SeenQueue* queue : standing_of(mapping_.busy_queues(call.stream), queues))
+            add(refs, *queue);
+        return refs;
+    }
+    case CallClass::stream_wait:
     // These go to queues that others use too, and would block them there.
     case CallClass::copy:
     case CallClass::cooperative:

@@ -84,6 +84,10 @@ EXPORT int hipMemMap(void*, std::size_t, std::size_t, void*, std::uint64_t) {
     put_packet(nullptr);
     return 0;
 }
+EXPORT int hipMemcpyDtoD(void*, void*, std::size_t) {
+    put_packet(nullptr);
+    return 0;
+}
 // The last packet is on a queue of the other device.
 EXPORT int hipMemcpyPeerAsync(void*, int to, const void*, int, std::size_t, void* stream) {
     put_packet(stream);

@@ -38,6 +38,7 @@ int hipFree(void* memory);
 int hipGraphExecDestroy(void* graph);
 int hipGraphLaunch(void* graph, void* stream);
 int hipIpcCloseMemHandle(void* memory);
+int hipMemcpyDtoD(void* to, void* from, std::size_t bytes);
 int hipMemMap(void* to, std::size_t bytes, std::size_t offset, void* from, std::uint64_t flags);
 int hipMemset(void* to, int value, std::size_t bytes);
 int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
@@ -97,6 +98,11 @@ protected:
         EXPECT_EQ(0, xp_stream_query(stream, &info)) << xp_last_detail();
         return reinterpret_cast<const void*>(fake_driver()->queues[info.kfd_queue_id].ring_base);
     }
+    // The fake's queue is a page in front of its ring.
+    static void complete_null_stream() {
+        auto* const queue = static_cast<std::uint64_t*>(const_cast<void*>(ring_of(nullptr))) - 512;
+        queue[0x80 / 8] = queue[0x38 / 8]; // read and write index
+    }
     // It waits in the library, whatever happens meanwhile, and continues with the queue. Without
     // the wait the test would see the call return.
     void expect_waits(const std::function<int()>& call,
@@ -152,6 +158,21 @@ TEST_F(GatesTest, the_null_stream_waits_for_no_stream_of_another_device) {
 TEST_F(GatesTest, a_fill_that_blocks_is_on_the_null_stream) {
     hold();
     expect_waits([] { return hipMemset(nullptr, 0, 4); });
+}
+
+// HIP waits for the kernel of the call, which would be in the held queue.
+TEST_F(GatesTest, a_call_that_waits_for_its_own_kernel_waits_for_a_held_stream_without_work) {
+    const std::function<int()> calls[] = {[] { return hipMemset(nullptr, 0, 4); },
+                                          [] { return hipMemcpyDtoD(nullptr, nullptr, 4); }};
+    held = nullptr; // the null stream
+    for (const auto& call : calls) {
+        ASSERT_EQ(0, call());
+        complete_null_stream();
+        hold();
+        fake_hip()->unfinished = false;
+        EXPECT_EQ(0, hipStreamSynchronize(nullptr));
+        expect_waits(call);
+    }
 }
 
 // HIP waits in each of them, in hipMemMap for what the null stream waits for.
