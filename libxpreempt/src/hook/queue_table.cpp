@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <iterator>
 #include <optional>
 #include <pthread.h>
@@ -479,6 +480,15 @@ const void* table_stream_key(const void* handle) {
 }
 
 void table_set_gate(const Gate* wanted) {
+    const Gate* now = gate.load(std::memory_order_acquire);
+    if (now != nullptr && wanted != nullptr && now->before != wanted->before) {
+        static constinit std::atomic<bool> reported{false};
+        if (!reported.exchange(true))
+            std::fputs("libxpreempt-hook: this process has two copies of libxpreempt; calls of HIP "
+                       "do not wait for streams that the second one holds: load one copy\n",
+                       stderr);
+        return;
+    }
     gate.store(wanted, std::memory_order_release);
 }
 

@@ -155,7 +155,8 @@ struct Table {
     std::uint32_t (*busy_queues)(const void* stream, QueueRecord* out, std::uint32_t max);
 
     // Replaces the gate; null: none. It must stay for the rest of the process, for other threads
-    // may be in it.
+    // may be in it. While there is one, that of another copy of the library is ignored and
+    // reported.
     void (*set_gate)(const Gate* gate);
 
     // After a late load of the hook: makes callers that were loaded meanwhile call it, too. True:

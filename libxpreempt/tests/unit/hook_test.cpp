@@ -517,6 +517,25 @@ TEST_F(GateTest, shows_the_classes_that_it_wants_with_stream_and_event) {
     EXPECT_EQ(0, hipEventDestroy(event));
 }
 
+// Two copies of the library in one process, as a wheel and the system may bring them.
+TEST_F(GateTest, stays_that_of_the_library_that_came_first) {
+    void* stream = new_stream();
+    install({CallClass::launch});
+    static int calls_of_second = 0;
+    const Gate second{sizeof(Gate), 0, ~std::uint64_t{0}, [](const Call*) { ++calls_of_second; },
+                      nullptr};
+    testing::internal::CaptureStderr();
+    table().set_gate(&second);
+    table().set_gate(&second);
+    const std::string reported = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(1, std::ranges::count(reported, '\n')) << reported;
+    EXPECT_NE(std::string::npos, reported.find("two copies of libxpreempt"));
+    ASSERT_EQ(0, launch(stream));
+    EXPECT_EQ(1U, shown.size());
+    EXPECT_EQ(0, calls_of_second);
+    EXPECT_EQ(0, hipStreamDestroy(stream));
+}
+
 // As CPython's subprocess does: the child has this memory and files of its own.
 TEST(Files, a_vfork_child_that_closes_its_files_closes_none_of_ours) {
     void* stream = new_stream();
