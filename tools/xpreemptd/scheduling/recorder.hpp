@@ -4,7 +4,7 @@
 
 #include "jobs/job_table.hpp"
 #include "protocol/trace_record.hpp"
-#include "sched/journal.hpp"
+#include "scheduling/journal.hpp"
 #include "scheduling/switching.hpp"
 
 #include <cstdint>
@@ -43,7 +43,7 @@ private:
     bool find_changes(const JobTable& table);
     void append(TraceRecord record, Time at);
 
-    xpreempt::sched::Journal<TraceRecord> journal_;
+    Journal<TraceRecord> journal_;
     std::vector<Known> known_, now_, changed_; // by id
     std::chrono::nanoseconds last_{0};
 };

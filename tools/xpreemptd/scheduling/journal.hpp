@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace xpreempt::sched {
+namespace xpreemptd {
 
 // A ring: append() never allocates, and a reader that is too late learns how much it lost.
 // Entry: copyable, with a default.
@@ -32,4 +32,4 @@ private:
     std::uint64_t next_ = 0;
 };
 
-} // namespace xpreempt::sched
+} // namespace xpreemptd
