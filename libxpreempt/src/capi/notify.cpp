@@ -5,10 +5,11 @@
 #include "capi/c_boundary.hpp"
 
 #include <fcntl.h>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <sys/eventfd.h>
-#include <unistd.h>
+#include <system_error>
 #include <xpreempt/notify.h>
 
 using namespace xpreempt;
@@ -34,12 +35,9 @@ int notify(xp_xqueue_t xqueue, std::uint64_t ticket, const xqueue::Notice& notic
 }
 
 bool is_eventfd(int fd) {
-    const std::string link = "/proc/self/fd/" + std::to_string(fd);
-    char target[64];
-    const ssize_t length = ::readlink(link.c_str(), target, sizeof target);
-    return length > 0 &&
-           std::string_view(target, static_cast<std::size_t>(length)).find("[eventfd]") !=
-               std::string_view::npos;
+    std::error_code error;
+    const auto link = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd), error);
+    return link.native().find("[eventfd]") != std::string::npos;
 }
 
 } // namespace

@@ -6,10 +6,12 @@
 #include <climits>
 #include <dirent.h>
 #include <fcntl.h>
+#include <filesystem>
 #include <memory>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <system_error>
 #include <unistd.h>
 
 namespace xpreempt::control {
@@ -73,11 +75,9 @@ std::string socket_name(pid_t pid, std::string_view namespace_link) {
 }
 
 std::string own_socket_name() {
-    char link[64];
-    const ssize_t length = ::readlink("/proc/self/ns/pid", link, sizeof link);
-    return socket_name(::getpid(), length > 0
-                                       ? std::string_view(link, static_cast<std::size_t>(length))
-                                       : first_pid_namespace);
+    std::error_code error;
+    const auto link = std::filesystem::read_symlink("/proc/self/ns/pid", error);
+    return socket_name(::getpid(), link.empty() ? first_pid_namespace : link.native());
 }
 
 std::vector<std::string> directories_of(uid_t uid, std::string_view xdg_runtime_dir) {
