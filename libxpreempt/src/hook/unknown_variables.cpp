@@ -69,13 +69,13 @@ std::string_view nearest(std::string_view name) {
     });
 }
 
-// A value that only one variable takes says more than the name.
+// A value that only one variable takes says more than the name, of at most longest_word characters.
 std::string_view meant_by(std::string_view name, std::string_view value) {
     if (is_one_of(value, policies))
         return policy_variable;
     if (is_one_of(value, schedulers))
         return scheduler_variable;
-    return nearest(name.substr(0, longest_word));
+    return nearest(name);
 }
 
 } // namespace
@@ -88,12 +88,13 @@ bool describe_unknown(const char* entry, char* line, std::size_t size) {
     const std::string_view name = text.substr(0, end);
     if (is_one_of(name, used) || is_one_of(name, ignored))
         return false;
-    const std::string_view meant = meant_by(name, text.substr(end + 1));
+    const std::string_view shown = name.substr(0, longest_word);
+    const std::string_view meant = meant_by(shown, text.substr(end + 1));
     std::snprintf(line, size,
                   "libxpreempt-hook: %.*s has no effect: XSched has no such variable; use %.*s or "
                   "another of xpreempt-xsched(7)\n",
-                  static_cast<int>(std::min(name.size(), longest_word)), name.data(),
-                  static_cast<int>(meant.size()), meant.data());
+                  static_cast<int>(shown.size()), shown.data(), static_cast<int>(meant.size()),
+                  meant.data());
     return true;
 }
 
