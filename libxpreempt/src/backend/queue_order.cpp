@@ -221,9 +221,13 @@ void QueueOrder::ensure_watched() {
         start_watching();
 }
 
-void QueueOrder::settle() {
+void QueueOrder::settle() try {
     if (mapping_.available() && (holds_.any() || lifted_any()))
         settle_once(true);
+} catch (const std::bad_alloc&) { // the order thread repeats it
+    const std::lock_guard lock(mutex_);
+    to_copy_ = true;
+    start_watching();
 }
 
 void QueueOrder::watch() {

@@ -17,6 +17,7 @@
 #include <filesystem>
 #include <functional>
 #include <gtest/gtest.h>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <sys/prctl.h>
@@ -206,6 +207,38 @@ TEST_F(NoMemoryCallsTest, a_call_into_a_captured_stream_looks_for_no_queue) {
         ::testing::ExitedWithCode(0), "");
 }
 
+std::ptrdiff_t num_threads() {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+}
+
+TEST_F(NoMemoryCallsTest, a_refused_start_is_repeated) {
+    void* const stream = new_stream();
+    int unrepeated = 0;
+    bool failed = true;
+    for (int number = 0; failed; ++number) {
+        ASSERT_EQ(0, xp_stream_hold(stream, XP_HOLD_SHARED, nullptr)) << xp_last_detail();
+        until([] { return num_threads() == 1; }); // the one that repeats calls has ended
+        fake_driver()->refused_starts = 1;
+        int answer = 0;
+        {
+            const FailingAllocation allocation(number);
+            answer = xp_stream_release(stream);
+            failed = FailingAllocation::has_failed();
+        }
+        if (answer != 0)
+            answer = xp_stream_release(stream);
+        ASSERT_EQ(0, answer) << xp_last_detail();
+        until([] { return all_run() || num_threads() == 1; });
+        if (all_run())
+            continue;
+        ++unrepeated; // no memory to start the thread
+        EXPECT_EQ(0, hipStreamSynchronize(stream));
+        until(all_run);
+    }
+    EXPECT_LE(unrepeated, 1);
+    EXPECT_EQ(0, hipStreamDestroy(stream));
+}
+
 // Uses the library so that each of its threads works.
 void use_threads(void* low, void* high) {
     xp_xqueue_t xqueue{};
@@ -235,6 +268,9 @@ void use_threads(void* low, void* high) {
     EXPECT_EQ(0, xp_control_close());
     EXPECT_EQ(0, xp_sched_stop()) << xp_last_detail();
     EXPECT_EQ(0, xp_xqueue_destroy(xqueue)) << xp_last_detail();
+    // A refused start of which no thread could be told is repeated for a call that waits.
+    EXPECT_EQ(0, hipStreamSynchronize(low));
+    EXPECT_EQ(0, hipStreamSynchronize(high));
     until(all_run);
 }
 
