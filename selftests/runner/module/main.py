@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The command line of selftests/vm/test-module."""
 
-import fcntl
 import re
 import shutil
 import subprocess
@@ -12,6 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from ..paths import REPO, VM, cache
+from ..shared_files import locked
 from . import link, sources
 from .link import note
 from .sources import KERNEL
@@ -89,9 +89,7 @@ class TestModule:
             return self.result
         # One directory for each compiler and kernel: make does not notice another one.
         work = cache() / "test-module" / self.toolchain()
-        work.mkdir(parents=True, exist_ok=True)
-        with (work / "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(work / "lock"):
             if not (self.result / "amdgpu.ko").exists():
                 self.build(work)
         return self.result

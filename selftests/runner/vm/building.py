@@ -11,6 +11,7 @@ from typing import Iterator
 
 from ..errors import Refusal
 from ..paths import REPO, VM
+from ..shared_files import link
 from .catalogue import Catalogue, libraries, program
 from .hip_programs import HIP, HipPrograms
 from .kernel_image import bootable
@@ -233,13 +234,6 @@ class Builder(Build):
         write_lines(name, self.rocm_layers(hip))
         Path(f"{name}.archs").write_text(f"{hip.archs}\n")
         link(Path(f"{name}.ext4"), hip.root / "image.ext4")
-
-
-def link(path: Path, target: Path) -> None:
-    new = path.with_name(f"{path.name}.new")
-    new.unlink(missing_ok=True)
-    new.symlink_to(target)
-    new.rename(path)
 
 
 def write_lines(path: Path, lines: list[str]) -> None:

@@ -4,17 +4,15 @@
 hipcc takes up to a minute for one, and ccache knows no program that is compiled and linked at once.
 """
 
-import fcntl
 import os
 import re
 import shutil
 import subprocess
-from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Iterator
 
 from ..paths import REPO, ROCM_SUITE, VM, cache
+from ..shared_files import link, locked
 
 HIP = REPO / "selftests/hip"
 # The build directory, as `in-rocm` shows it.
@@ -35,14 +33,6 @@ def digests(paths: list[Path]) -> bytes:
     """As sha256sum prints them, in the order of their names in the tree."""
     names = sorted(os.fsencode(path.relative_to(REPO)) for path in paths)
     return b"".join(digest((REPO / os.fsdecode(name)).read_bytes()).encode() + b"  " + name + b"\n" for name in names)
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 class HipPrograms:
@@ -129,15 +119,14 @@ class HipPrograms:
         symbols = subprocess.check_output(["nm", "-D", "--defined-only", *libraries], cwd=library, text=True)
         symbols = re.sub("(?m)^[0-9a-f]* ", "", symbols)
         key = digest(f"{self.archs}\n".encode(), self.versions, digests(library_sources()), symbols.encode())[:16]
-        made, link = cache() / f"hip/{self.suite}-{key}-xpreempt", self.build / output
-        link.parent.mkdir(parents=True, exist_ok=True)
+        made, shown = cache() / f"hip/{self.suite}-{key}-xpreempt", self.build / output
+        shown.parent.mkdir(parents=True, exist_ok=True)
         with locked(cache() / "hip-xpreempt.lock"):
             if not made.is_dir():
                 self.compile_library_programs(f"{output}.new", made)
-        if link.is_dir() and not link.is_symlink():
-            shutil.rmtree(link)
-        link.unlink(missing_ok=True)
-        link.symlink_to(made)
+        if shown.is_dir() and not shown.is_symlink():
+            shutil.rmtree(shown)
+        link(shown, made)
 
     def compile_library_programs(self, output: str, made: Path) -> None:
         new = Path(f"{made}.new")
