@@ -29,7 +29,7 @@ class DaemonTest(GuestTest):
         """
         if text is not None:
             self.write("rules.toml", text)
-        command = ["xpreemptd", *["--verbose"][: int(verbose)], "--config", self.work / "rules.toml"]
+        command = ["xpreemptd", *(["--verbose"] if verbose else []), "--config", self.work / "rules.toml"]
         daemon = self.start("xpreemptd", *command, **options)
         # Its file of /dev/kfd makes it a process of KFD.
         of_kfd = Path("/sys/class/kfd/kfd/proc") / str(daemon.pid)
