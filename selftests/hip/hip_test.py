@@ -183,7 +183,7 @@ class Pairs(HipTest):
     def test_process_runs_right_while_another_one_is_suspended(self):
         first = self.start_rounds("nbody")
         self.check(f"kfd-preempt suspend {first.pid}")
-        time.sleep(0.5)  # what the GPU had finished may still be on its way to its output
+        time.sleep(0.5)  # the program may not have printed yet that a round has ended
         before = rounds(first)
         self.succeeds("matmul", timeout=120)
         time.sleep(1)

@@ -62,7 +62,7 @@ class Host(Container):
         self.assertIn(ID, dict(row).values())
         inside = rf"^{self.first.pid} +queue_owner .* RUNNING +- +{self.first.inside} +{SHORT}$"
         self.check("kfd-preempt list", prints(inside))
-        # A dash for what is in none.
+        # A process outside of containers has a dash for the pid inside and for the container.
         self.check("kfd-preempt list", prints(f"^{self.outside.pid} +queue_owner .* RUNNING +- +- +-$"))
         self.assertNotEqual(self.first.pid, self.first.inside)
 
