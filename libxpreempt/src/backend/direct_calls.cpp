@@ -34,6 +34,7 @@ DirectCalls::~DirectCalls() {
 void DirectCalls::report_work(Lock& lock, bool reacts) {
     if (works() == reported_work_)
         return;
+    const CallerState caller;
     reported_work_ = works();
     const auto observer = observer_;
     if (observer == nullptr)

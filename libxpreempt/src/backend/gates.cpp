@@ -307,8 +307,7 @@ bool Gates::is_free(const Call& call) const {
 }
 
 // A kernel in one packet waits for nothing: where HIP makes it wait there is a barrier before it.
-// The barrier of an event may itself wait, for a copy of its stream. A stream that was idle may
-// have moved to another queue.
+// An event's barrier may wait for a copy of its stream. An idle stream may have changed queues.
 bool Gates::made_no_edge(const Call& call) {
     if (!stays_in_queue(call.call_class))
         return false;
@@ -327,6 +326,7 @@ bool Gates::made_no_edge(const Call& call) {
 bool Gates::is_captured(const void* key, const void* handle) {
     if (!captures_.any())
         return false;
+    const CallerState state;
     const auto hip = find_hip_();
     if (!hip || !is_handle(handle))
         return !Captures::Question(captures_, key);

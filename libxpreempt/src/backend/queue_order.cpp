@@ -2,6 +2,7 @@
 // Takes the snapshot of the queues, and applies the verdict on it.
 #include "backend/queue_order.hpp"
 
+#include "base/caller_state.hpp"
 #include "base/start_thread.hpp"
 #include "kfd/queue_ioctls.hpp"
 
@@ -216,18 +217,23 @@ void QueueOrder::start_watching() {
 }
 
 void QueueOrder::ensure_watched() {
+    const CallerState caller;
     const std::lock_guard lock(mutex_);
     if (has_work() && !watching_ && !shut_)
         start_watching();
 }
 
-void QueueOrder::settle() try {
-    if (mapping_.available() && (holds_.any() || lifted_any()))
+void QueueOrder::settle() {
+    if (!mapping_.available() || (!holds_.any() && !lifted_any()))
+        return;
+    const CallerState caller;
+    try {
         settle_once(true);
-} catch (const std::bad_alloc&) { // the order thread repeats it
-    const std::lock_guard lock(mutex_);
-    to_copy_ = true;
-    start_watching();
+    } catch (const std::bad_alloc&) { // the order thread repeats it
+        const std::lock_guard lock(mutex_);
+        to_copy_ = true;
+        start_watching();
+    }
 }
 
 void QueueOrder::watch() {

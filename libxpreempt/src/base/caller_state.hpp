@@ -7,20 +7,28 @@
 
 namespace xpreempt {
 
-// Restores errno, and keeps the thread from being cancelled while it lives: glibc cancels a thread
-// by an exception that must not be swallowed, and the border to C swallows each.
+class KeptErrno {
+public:
+    KeptErrno() = default;
+    ~KeptErrno() { errno = errno_; }
+    KeptErrno(const KeptErrno&) = delete;
+    KeptErrno& operator=(const KeptErrno&) = delete;
+
+private:
+    const int errno_ = errno;
+};
+
+// Also keeps the thread from being cancelled while it lives: glibc cancels a thread by an exception
+// that must not be swallowed, and the border to C swallows each.
 class CallerState {
 public:
     CallerState() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_); }
-    ~CallerState() {
-        pthread_setcancelstate(cancel_state_, nullptr);
-        errno = errno_;
-    }
+    ~CallerState() { pthread_setcancelstate(cancel_state_, nullptr); }
     CallerState(const CallerState&) = delete;
     CallerState& operator=(const CallerState&) = delete;
 
 private:
-    int errno_ = errno;
+    const KeptErrno errno_;
     int cancel_state_ = PTHREAD_CANCEL_ENABLE;
 };
 

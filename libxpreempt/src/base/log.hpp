@@ -2,6 +2,8 @@
 // Messages for people: to a function of the program, or to standard error, or nowhere.
 #pragma once
 
+#include "base/caller_state.hpp"
+
 #include <atomic>
 #include <cstdarg>
 #include <cstdint>
@@ -34,6 +36,7 @@ inline void set(Function function, Level most, void* argument) {
 [[gnu::format(printf, 2, 3)]] inline void report(Level level, const char* format, ...) {
     if (level > sink.most.load(std::memory_order_relaxed))
         return;
+    const CallerState state;
     char message[512];
     va_list arguments;
     va_start(arguments, format);

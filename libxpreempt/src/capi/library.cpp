@@ -307,6 +307,7 @@ void Library::release_at_exit() {
 void Library::let_everything_run() {
     if (ended_.exchange(true))
         return;
+    const CallerState state;
     const auto deadline = std::chrono::steady_clock::now() + patience_at_exit;
     abandon_control(); // first: a client could stop a queue that runs again
     try_until(deadline, [this] { gates_.shut(); });

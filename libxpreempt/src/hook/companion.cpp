@@ -2,6 +2,7 @@
 // Finds libxpreempt: the one of the process, the one beside the hook, or the one of the system.
 #include "hook/companion.hpp"
 
+#include "base/caller_state.hpp"
 #include "hook/unknown_variables.hpp"
 
 #include <atomic>
@@ -80,6 +81,7 @@ std::atomic<bool> begun{false};
 void load_companion() {
     if (begun.exchange(true))
         return;
+    const CallerState state;
     report_unknown_variables();
     load();
 }

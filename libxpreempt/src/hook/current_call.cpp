@@ -2,9 +2,11 @@
 // Per-thread state of the interposers.
 #include "hook/current_call.hpp"
 
+#include "base/caller_state.hpp"
 #include "hook/queue_table.hpp"
 #include "hook/real.hpp"
 
+#include <optional>
 #include <pthread.h>
 
 namespace xpreempt::hook {
@@ -95,20 +97,30 @@ const void* key_of(const void* handle, bool per_thread) {
     return &null_streams[current_device()];
 }
 
-void ask_gate(const Gate& asked, const Call& call) {
-    if (asked.before == nullptr)
-        return;
+namespace {
+
+// Leaves the thread as it was. A launch is cheap only without the two calls of pthread, so the
+// library makes them where a launch waits or calls other code.
+template <typename Function> void in_gate(CallClass call_class, Function function) {
+    const KeptErrno kept;
+    std::optional<CallerState> caller;
+    if (call_class != CallClass::launch)
+        caller.emplace();
     current_call.in_gate = true;
-    asked.before(&call);
+    function();
     current_call.in_gate = false;
 }
 
+} // namespace
+
+void ask_gate(const Gate& asked, const Call& call) {
+    if (asked.before != nullptr)
+        in_gate(call.call_class, [&] { asked.before(&call); });
+}
+
 void notify_gate(const Gate& asked, const Call& call, int error) {
-    if (asked.after == nullptr)
-        return;
-    current_call.in_gate = true;
-    asked.after(&call, error);
-    current_call.in_gate = false;
+    if (asked.after != nullptr)
+        in_gate(call.call_class, [&] { asked.after(&call, error); });
 }
 
 void note_reserved(const void* hsa_queue, std::uint64_t index, std::uint64_t count) {

@@ -450,7 +450,8 @@ EXPORT int hipStreamBeginCapture(void* stream, int mode) {
         captured.insert(stream);
         capturing = true;
     }
-    usleep(fake_behaviour.begin_us);
+    if (fake_behaviour.begin_us != 0) // else it would be a cancellation point
+        usleep(fake_behaviour.begin_us);
     return 0;
 }
 EXPORT int hipStreamEndCapture(void* stream, void**) {

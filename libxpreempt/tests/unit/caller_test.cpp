@@ -8,6 +8,7 @@
 #include "fake/fake_rocm.hpp"
 
 #include <atomic>
+#include <cerrno>
 #include <fstream>
 #include <functional>
 #include <gtest/gtest.h>
@@ -15,13 +16,21 @@
 #include <string>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 extern "C" {
 int hipDeviceReset();
+int hipEventCreateWithFlags(void** event, unsigned flags);
+int hipEventDestroy(void* event);
+int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                          unsigned, void* stream, void**, void**);
 int hipSetDevice(int device);
+int hipStreamBeginCapture(void* stream, int mode);
 int hipStreamCreate(void** stream);
 int hipStreamDestroy(void* stream);
+int hipStreamEndCapture(void* stream, void** graph);
 int hipStreamSynchronize(void* stream);
+int hipStreamWaitEvent(void* stream, void* event, unsigned flags);
 int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
 }
 
@@ -44,6 +53,10 @@ protected:
 
 int put_packet(void* stream, void*) {
     return hipMemsetAsync(nullptr, 0, 4, stream);
+}
+
+int launch(void* stream) {
+    return hipModuleLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr);
 }
 
 xp_xqueue_t queried{};
@@ -88,26 +101,45 @@ TEST_F(CallerTest, no_guardians_are_allocated_with_a_lock) {
     EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
 }
 
-// One call in a thread of its own, which is then cancelled.
-struct CancelledCall {
-    const std::function<int()>& call;
-    std::atomic<pid_t> thread{0};
-    int answer = 1;
+// One call in a thread of its own, which is cancelled meanwhile.
+class CancelledCall {
+public:
+    explicit CancelledCall(std::function<int()> call) : call_(std::move(call)) {
+        EXPECT_EQ(0, pthread_create(&thread_, nullptr, run, this));
+    }
+    void cancel_asleep() const {
+        while (id_ == 0 || !sleeps())
+            std::this_thread::yield();
+        EXPECT_EQ(0, pthread_cancel(thread_));
+    }
+    // Returns the answer of the call. The thread ends after it.
+    [[nodiscard]] int join() {
+        void* ended = nullptr;
+        EXPECT_EQ(0, pthread_join(thread_, &ended));
+        EXPECT_EQ(PTHREAD_CANCELED, ended);
+        return answer_;
+    }
 
+private:
     static void* run(void* argument) {
         auto& self = *static_cast<CancelledCall*>(argument);
-        self.thread = gettid();
-        self.answer = self.call();
+        self.id_ = gettid();
+        self.answer_ = self.call_();
         pthread_testcancel();
         return nullptr;
     }
     [[nodiscard]] bool sleeps() const {
-        std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+        std::ifstream file("/proc/self/task/" + std::to_string(id_) + "/stat");
         std::string word;
         while (file >> word && word.back() != ')') {
         }
         return file >> word && word == "S";
     }
+
+    const std::function<int()> call_;
+    std::atomic<pid_t> id_{0};
+    pthread_t thread_{};
+    int answer_ = 1;
 };
 
 TEST_F(CallerTest, no_call_is_a_cancellation_point) {
@@ -121,27 +153,71 @@ TEST_F(CallerTest, no_call_is_a_cancellation_point) {
         {XP_LEVEL_INTERRUPT, [&] { return xp_xqueue_wait(xqueue, ticket); }},
         {XP_LEVEL_INTERRUPT, [&] { return xp_xqueue_wait_all(xqueue); }},
         {XP_LEVEL_INTERRUPT, [&] { return hipStreamSynchronize(stream); }},
+        {XP_LEVEL_INTERRUPT, [&] { return launch(stream); }},
         {XP_LEVEL_BLOCK, [&] { return put_packet(stream, nullptr); }},
+        {XP_LEVEL_BLOCK, [&] { return launch(stream); }},
     };
+    for (int i = 0; i < 64; ++i) // as many as a held queue takes
+        ASSERT_EQ(0, launch(stream));
     for (const auto& [level, call] : calls) {
         ASSERT_EQ(0, xp_xqueue_set_max_level(xqueue, level));
         ASSERT_EQ(0, xp_xqueue_suspend(xqueue, 0, nullptr));
         ASSERT_EQ(0, xp_xqueue_submit(xqueue, put_packet, nullptr, &ticket));
         fake_hip()->unfinished = true;
-        CancelledCall cancelled{call};
-        pthread_t thread{};
-        ASSERT_EQ(0, pthread_create(&thread, nullptr, CancelledCall::run, &cancelled));
-        while (cancelled.thread == 0 || !cancelled.sleeps())
-            std::this_thread::yield();
-        ASSERT_EQ(0, pthread_cancel(thread));
+        CancelledCall cancelled(call);
+        cancelled.cancel_asleep();
         fake_hip()->unfinished = false;
         ASSERT_EQ(0, xp_xqueue_resume(xqueue));
-        void* ended = nullptr;
-        ASSERT_EQ(0, pthread_join(thread, &ended));
-        EXPECT_EQ(0, cancelled.answer);
-        EXPECT_EQ(PTHREAD_CANCELED, ended);
+        EXPECT_EQ(0, cancelled.join());
     }
     EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+}
+
+std::atomic<bool> in_touch{false};
+
+void wait_in_touch() {
+    in_touch = true;
+    while (in_touch)
+        std::this_thread::yield();
+}
+
+// A touch of another thread is a question about the stream: these calls wait for its end.
+TEST_F(CallerTest, no_call_beside_a_question_is_a_cancellation_point) {
+    void* event = nullptr;
+    void* other = nullptr;
+    ASSERT_EQ(0, hipEventCreateWithFlags(&event, 0));
+    ASSERT_EQ(0, hipStreamCreate(&other));
+    const std::pair<void*, std::function<int()>> calls[] = {
+        {stream, [&] { return hipStreamBeginCapture(stream, 0); }},
+        {other, [&] { return hipStreamWaitEvent(other, event, 0); }},
+        {other, [&] { return hipStreamDestroy(other); }},
+    };
+    fake_hip()->in_stream_synchronize = wait_in_touch;
+    for (const auto& [touched, call] : calls) {
+        std::thread touch([of = touched] { EXPECT_EQ(0, xp_stream_touch(of)); });
+        while (!in_touch)
+            std::this_thread::yield();
+        CancelledCall cancelled(call);
+        cancelled.cancel_asleep();
+        in_touch = false;
+        touch.join();
+        EXPECT_EQ(0, cancelled.join());
+    }
+    fake_hip()->in_stream_synchronize = nullptr;
+    EXPECT_EQ(0, hipStreamEndCapture(stream, nullptr));
+    EXPECT_EQ(0, hipEventDestroy(event));
+}
+
+// Nor is one that writes a message, which a function of the program takes.
+TEST_F(CallerTest, no_message_is_a_cancellation_point) {
+    const xp_log_fn log = [](std::uint32_t, const char*, void*) { pthread_testcancel(); };
+    ASSERT_EQ(0, xp_set_log_fn(log, XP_LOG_DEBUG, nullptr));
+    CancelledCall cancelled([] {
+        pthread_cancel(pthread_self());
+        return xp_xqueue_submit(xp_xqueue_t{}, put_packet, nullptr, nullptr);
+    });
+    EXPECT_EQ(-EBADF, cancelled.join());
+    ASSERT_EQ(0, xp_set_log_fn(nullptr, XP_LOG_NONE, nullptr));
 }
 
 TEST_F(CallerTest, touches_on_hip_5_2_keep_one_word_of_a_device) {

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <gtest/gtest.h>
 #include <memory>
+#include <pthread.h>
 #include <thread>
 
 namespace {
@@ -91,6 +92,34 @@ TEST(DirectCalls, a_call_waits_for_as_many_markers_as_a_lower_threshold_needs) {
     call(*calls);
     EXPECT_EQ(3, waits);
     EXPECT_EQ(0U, calls->waiters());
+}
+
+// A scheduler calls functions of the program.
+class CancelledObserver final : public xpreempt::xqueue::Observer {
+public:
+    void note(bool) noexcept override { ++notes; }
+    void react() noexcept override { pthread_testcancel(); }
+    void note_hold() noexcept override {}
+    std::atomic<int> notes = 0;
+};
+
+TEST(DirectCalls, no_reaction_is_a_cancellation_point) {
+    std::atomic<int> waits = 0;
+    const auto calls = std::make_shared<DirectCalls>(
+        [&waits] { return std::make_shared<PassedMarker>(waits); }, [](bool) {});
+    const auto observer = std::make_shared<CancelledObserver>();
+    calls->observe(observer);
+    until([&] { return observer->notes == 1; }); // of the end of what came before
+    bool called = false;
+    std::thread([&] {
+        pthread_cancel(pthread_self());
+        calls->before(true);
+        called = true;
+        calls->after();
+    }).join();
+    EXPECT_TRUE(called);
+    calls->observe(nullptr);
+    calls->join();
 }
 
 // HIP keeps the null stream at a reset, and its calls can be held back as before.
