@@ -2,13 +2,15 @@
 // Callers by the range of their object, providers by the address they are mapped at.
 #include "hook/providers.hpp"
 
+#include "base/caller_state.hpp"
 #include "hook/current_call.hpp"
-#include "hook/interposers.hpp"
 #include "hook/mutex_lock.hpp"
 #include "hook/real.hpp"
+#include "hook/table.hpp"
 
 #include <atomic>
 #include <cstddef>
+#include <cstdio>
 #include <cstring>
 #include <dlfcn.h>
 #include <link.h>
@@ -101,14 +103,31 @@ unsigned find_mapped(Rocm rocm, Mapped& mapped) {
     return mapped.count;
 }
 
-// In that object and in what it is linked to. Ours is none of them, also where it was linked.
+// In that object and in what it is linked to.
 void* in_object(const char* path, const char* symbol) {
     void* handle = path[0] != '\0' ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : nullptr;
     if (handle == nullptr)
         return nullptr;
     void* found = real_dlsym(handle, symbol);
     dlclose(handle);
-    return found != nullptr && found != rocm_interposer(symbol) ? found : nullptr;
+    return found;
+}
+
+// Returns null for a function of the hook: ours, and that of a second copy, which would call ours.
+void* unless_of_hook(void* function) {
+    Dl_info of_function{}, of_table{};
+    if (function == nullptr || is_of_rocm(function) || dladdr(function, &of_function) == 0)
+        return function;
+    const void* table = in_object(of_function.dli_fname, "xpreempt_hook_table");
+    if (table == nullptr || dladdr(table, &of_table) == 0 ||
+        of_table.dli_fbase != of_function.dli_fbase)
+        return function;
+    static constinit std::atomic<bool> reported{false};
+    if (table != reinterpret_cast<void*>(&xpreempt_hook_table) && !reported.exchange(true))
+        std::fprintf(
+            stderr, "libxpreempt-hook: %s is a second copy of the hook and is not used; load one\n",
+            of_function.dli_fname);
+    return nullptr;
 }
 
 void* in_first_mapped(Rocm rocm, const char* symbol) {
@@ -116,9 +135,9 @@ void* in_first_mapped(Rocm rocm, const char* symbol) {
     void* found = nullptr;
     // HIP is linked to its ROCr: that one, should there be two.
     if (find_mapped(Rocm::hip, mapped) != 0)
-        found = in_object(mapped.first, symbol);
+        found = unless_of_hook(in_object(mapped.first, symbol));
     if (found == nullptr && rocm == Rocm::hsa && find_mapped(Rocm::hsa, mapped) != 0)
-        found = in_object(mapped.first, symbol);
+        found = unless_of_hook(in_object(mapped.first, symbol));
     return found;
 }
 
@@ -162,6 +181,7 @@ bool is_library(const Object& object) {
 }
 
 unsigned look_up(const void* caller, Rocm rocm, const char* symbol) {
+    const CallerState state;
     // Code that was made at run time is in no object: its page is taken for one.
     const auto page = reinterpret_cast<std::uintptr_t>(caller) & ~(page_bytes - 1);
     Object object{reinterpret_cast<std::uintptr_t>(caller), page, page + page_bytes, {}};
@@ -173,9 +193,9 @@ unsigned look_up(const void* caller, Rocm rocm, const char* symbol) {
             remember(rocm, object, first);
         return first;
     }
-    void* found = real_dlsym(RTLD_NEXT, symbol);
+    void* found = unless_of_hook(real_dlsym(RTLD_NEXT, symbol));
     if (found == nullptr && is_in_object)
-        found = in_object(object.path, symbol);
+        found = unless_of_hook(in_object(object.path, symbol));
     bool is_certain = found != nullptr;
     // Called by a pointer, or by the last instruction of a function whose return address is that of
     // its own caller. With several runtimes it is most probably the one that the thread used last.

@@ -6,12 +6,15 @@
 #include "unit/beside.hpp"
 
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <dlfcn.h>
+#include <filesystem>
 #include <gtest/gtest.h>
 #include <link.h>
 #include <string>
 #include <sys/mman.h>
+#include <unistd.h>
 
 // In front of the C library's, for the hook as well. ThreadSanitizer calls it before its own start,
 // and dlsym() is the hook's.
@@ -202,5 +205,26 @@ TEST(Runtimes, the_library_calls_the_one_that_is_called_first) {
         EXPECT_EQ(7007, query(stream));
     });
 }
+
+// A sanitizer's runtime must be the first that is loaded.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// A wheel may bring the hook that the system has as well.
+TEST(Runtimes, a_second_copy_of_the_hook_changes_nothing) {
+    Dl_info hook{};
+    ASSERT_NE(0, dladdr(xpreempt_hook_table(), &hook));
+    const std::string copy = ::testing::TempDir() + "second-" + std::to_string(getpid()) + ".so";
+    std::filesystem::copy_file(hook.dli_fname, copy);
+    const std::string command = "LD_PRELOAD=" + std::string(hook.dli_fname) + ":" + copy +
+                                " /proc/" + std::to_string(getpid()) +
+                                "/exe --gtest_filter=-*second_copy* 2>&1";
+    std::FILE* pipe = popen(command.c_str(), "r");
+    ASSERT_NE(nullptr, pipe);
+    std::string output;
+    for (int letter = 0; (letter = std::fgetc(pipe)) != EOF;)
+        output += static_cast<char>(letter);
+    EXPECT_EQ(0, pclose(pipe)) << output;
+    std::filesystem::remove(copy);
+}
+#endif
 
 } // namespace
