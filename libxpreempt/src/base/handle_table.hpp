@@ -56,6 +56,9 @@ public:
         return std::move(slots_[index].object);
     }
 
+    void lock() { mutex_.lock(); }
+    void unlock() { mutex_.unlock(); }
+
     // With their handles.
     std::vector<std::pair<std::uint64_t, std::shared_ptr<T>>> entries() const {
         const std::lock_guard lock(mutex_);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <mutex>
+#include <new>
 
 namespace xpreempt::log {
 
@@ -30,6 +31,11 @@ inline void set(Function function, Level most, void* argument) {
     sink.function = function;
     sink.argument = argument;
     sink.most.store(most, std::memory_order_relaxed);
+}
+
+// In the child of a fork: another thread of the parent may have been in the function.
+inline void unlock() {
+    new (&sink.mutex) std::mutex;
 }
 
 // Costs a load and a branch if the message isn't wanted.

@@ -7,6 +7,7 @@
 #include "control/directory.hpp"
 #include "control/server.hpp"
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -25,13 +26,8 @@ struct Socket {
 };
 
 // Plain data, so that it is there before and after every constructor and destructor.
-constinit std::mutex mutex;
-constinit Socket* socket = nullptr;
-
-Socket* take_socket() {
-    const std::lock_guard lock(mutex);
-    return std::exchange(socket, nullptr);
-}
+constinit std::mutex mutex; // of threads that open it
+constinit std::atomic<Socket*> socket{nullptr};
 
 // At exit, and when the library is unloaded. The child of a fork has nothing of it.
 __attribute__((destructor)) void at_unload() {
@@ -42,10 +38,10 @@ __attribute__((destructor)) void at_unload() {
 } // namespace
 
 Result<void> open_control(Library& library, bool read_only, std::size_t max_clients) {
+    library.release_at_exit(); // first: a child of a fork never locks the mutex
     const std::lock_guard lock(mutex);
-    if (socket != nullptr)
+    if (socket.load() != nullptr)
         return fail(EALREADY, Op::open_control);
-    library.release_at_exit();
     auto made = std::make_unique<Socket>();
     made->host = std::make_unique<ControlHost>(library, read_only);
     control::Limits limits;
@@ -62,7 +58,7 @@ Result<void> open_control(Library& library, bool read_only, std::size_t max_clie
 }
 
 Result<void> close_control() {
-    const std::unique_ptr<Socket> closing(take_socket());
+    const std::unique_ptr<Socket> closing(socket.exchange(nullptr));
     if (!closing)
         return fail(ENOENT, Op::no_control);
     closing->server.reset();
@@ -87,7 +83,7 @@ void open_control_as_environment_says(Library& library) {
 }
 
 void abandon_control() {
-    std::unique_ptr<Socket> closing(take_socket());
+    std::unique_ptr<Socket> closing(socket.exchange(nullptr));
     if (closing && !closing->server->end_within(std::chrono::seconds(1)))
         (void)closing.release(); // its thread is in a launch function of the program
 }

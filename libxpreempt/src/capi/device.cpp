@@ -45,8 +45,7 @@ void describe(const Error& error) {
 int record_and_return(const Error& error) {
     hip_error = error.op == Op::call_hip ? static_cast<int>(error.id) : 0;
     describe(error);
-    if (error.op != Op::fork_child) // another thread of the parent may have had the log's lock
-        log::report(log::Level::debug, "%s", detail);
+    log::report(log::Level::debug, "%s", detail);
     return -error.errno_value;
 }
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <pthread.h>
 #include <string>
 #include <unistd.h>
 #include <xpreempt/hint.h>
@@ -24,6 +25,10 @@ HandleTable<DaemonLink>& links() {
     static auto* const table = new HandleTable<DaemonLink>;
     return *table;
 }
+
+// A child of a fork has the table as a whole, and not locked by another thread of the parent.
+const int watches_forks =
+    pthread_atfork([] { links().lock(); }, [] { links().unlock(); }, [] { links().unlock(); });
 
 template <typename Call> Result<void> with_link(xp_hint_t hint, Call call) {
     const auto link = TRY(links().find(hint.handle));

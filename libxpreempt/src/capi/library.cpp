@@ -126,6 +126,7 @@ void Library::after_fork() {
     else
         library.store(nullptr);
     backend::Gates::forget();
+    log::unlock();
 }
 
 const int Library::watches_forks = pthread_atfork(before_fork, nullptr, after_fork);

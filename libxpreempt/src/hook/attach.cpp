@@ -11,7 +11,6 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <link.h>
-#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -163,11 +162,8 @@ bool bound_by_linker() {
 }
 
 void attach() {
-    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_lock(&mutex);
-    if (!bound_by_linker())
+    if (!bound_by_linker()) // the C library visits objects in one thread at a time
         dl_iterate_phdr(visit_object, reinterpret_cast<void*>(&attach));
-    pthread_mutex_unlock(&mutex);
 }
 
 std::uint32_t queues_before() {

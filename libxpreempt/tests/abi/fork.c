@@ -113,6 +113,75 @@ static int probe_beside_first_call(int *first)
 	return error;
 }
 
+/* The log's function of the program, with the lock of the log. */
+static atomic_int in_log = 0;
+
+static void keep_in_log(uint32_t level, const char *message, void *process)
+{
+	(void)level, (void)message;
+	in_log = 1;
+	while (!answered && getpid() == *(pid_t *)process)
+		usleep(1000);
+}
+
+static void *fail_in_thread(void *argument)
+{
+	*(int *)argument = xp_sched_start(0);
+	return NULL;
+}
+
+static int probe_beside_message(int *failed)
+{
+	pid_t process = getpid();
+	pthread_t thread;
+	int error;
+
+	answered = 0;
+	if (xp_set_log_fn(keep_in_log, XP_LOG_DEBUG, &process) ||
+	    pthread_create(&thread, NULL, fail_in_thread, failed))
+		return -EAGAIN;
+	while (!in_log)
+		usleep(1000);
+	error = in_child(probe_or_end);
+	answered = 1;
+	pthread_join(thread, NULL);
+	return error != 0 ? error : xp_set_log_fn(NULL, XP_LOG_NONE, NULL);
+}
+
+/* Locks the table of hints most of the time. */
+static atomic_int hints_end = 0;
+
+static void *close_hints(void *argument)
+{
+	while (!hints_end)
+		xp_hint_close((xp_hint_t){0});
+	return argument;
+}
+
+static int open_hint_or_end(void)
+{
+	xp_hint_t hint;
+	int error;
+
+	alarm(60);
+	error = xp_hint_open("/nonexistent", &hint);
+	return error != 0 ? error : xp_hint_close(hint);
+}
+
+static int open_hints_beside_others(void)
+{
+	pthread_t thread;
+	int error = 0, i;
+
+	if (pthread_create(&thread, NULL, close_hints, NULL))
+		return -EAGAIN;
+	for (i = 0; i < 500 && error == 0; i++)
+		error = in_child(open_hint_or_end);
+	hints_end = 1;
+	pthread_join(thread, NULL);
+	return error;
+}
+
 static int expect(const char *what, int wanted, int got)
 {
 	if (got == wanted)
@@ -123,13 +192,16 @@ static int expect(const char *what, int wanted, int got)
 
 int main(void)
 {
-	int wrong = 0, first = 1;
+	int wrong = 0, first = 1, failed = 0;
 
 	wrong += expect("probe in a child of a first call", -EBADF, probe_beside_first_call(&first));
 	wrong += expect("the first call", 0, first);
 	wrong += expect("probe", 0, probe());
 	wrong += expect("probe in a child", 0, in_child(probe));
 	wrong += expect("probe in a child's child", 0, in_child(probe_in_child));
+	wrong += expect("probe in a child beside a message", 0, probe_beside_message(&failed));
+	wrong += expect("the call with the message", -EOPNOTSUPP, failed);
+	wrong += expect("hints in children beside those of the parent", 0, open_hints_beside_others());
 	wrong += expect("a scheduler in a child", 0, in_child(start_and_stop));
 	wrong += expect("probe in a child of a scheduler's process", -EBADF,
 			in_child(probe_beside_scheduler));
