@@ -103,56 +103,61 @@ void Holds::drop(hip::QueueRef queue, const Owner& owner) {
     }
 }
 
-// One call of the driver for each type of stop, for the entries that have changed. Returns the
-// error of the first stop that was refused.
+// One call of the driver for each type of stop, for the entries that have changed; without memory
+// one for each entry. Returns the error of the first stop that was refused.
 Result<void> Holds::agree() noexcept {
     Result<void> refused;
+    const auto note = [&refused](const Result<void>& stopped) {
+        if (refused)
+            refused = stopped;
+    };
     try {
-        Refs save, drain, starts;
-        for (auto& [queue, hold] : holds_)
-            if (std::exchange(hold.changed, false) && hold.is_due() && !hold.dead)
+        Queues save, drain, starts;
+        for (const auto& [ref, hold] : holds_)
+            if (hold.is_to_switch())
                 (!hold.wants_stop()            ? starts
                  : hold.type == StopType::save ? save
                                                : drain)
-                    .push_back(queue);
+                    .push_back(hold.queue);
         if (!drain.empty())
-            refused = switch_queues(drain, StopType::drain, {});
+            note(switch_queues(drain, StopType::drain, {}));
         if (!save.empty() || !starts.empty())
-            if (const auto second = switch_queues(save, StopType::save, starts); refused)
-                refused = second;
-    } catch (const std::bad_alloc&) { // before the driver was asked
-        refused = fail(ENOMEM, Op::allocate);
+            note(switch_queues(save, StopType::save, starts));
+    } catch (const std::bad_alloc&) {
+        for (auto& [ref, hold] : holds_)
+            if (hold.is_to_switch())
+                note(switch_queue(ref, hold));
     }
+    for (auto& [ref, hold] : holds_)
+        hold.changed = false;
     settle();
     return refused;
 }
 
-// Without memory it isn't known what the driver was asked: its answers count as lost.
-Result<void> Holds::switch_queues(const Refs& stops, StopType type, const Refs& starts) noexcept {
+Result<void> Holds::switch_queues(const Queues& stops, StopType type, const Queues& starts) {
     const auto begin = Clock::now();
-    Transport::Switched switched;
-    Result<void> refused;
-    try {
-        std::vector<hip::QueueRecord> to_stop, to_start;
-        for (const hip::QueueRef queue : stops)
-            to_stop.push_back(holds_.at(queue).queue);
-        for (const hip::QueueRef queue : starts)
-            to_start.push_back(holds_.at(queue).queue);
-        switched = transport_.switch_all(to_stop, type, to_start);
-    } catch (const std::bad_alloc&) {
-        switched = {};
-        refused = fail(ENOMEM, Op::allocate);
-    }
+    const auto [stopped, started] = transport_.switch_all(stops, type, starts);
     const std::uint64_t ns = ns_since(begin); // of all: they changed together
-    const auto answer = [&](const std::vector<Result<void>>& answers, std::size_t i) {
-        return i < answers.size() ? answers[i] : fail(EFAULT, Op::switch_queues);
-    };
+    Result<void> refused;
     for (std::size_t i = 0; i < stops.size(); ++i)
-        if (const auto stopped = note_stop(stops[i], answer(switched.stopped, i), ns); refused)
-            refused = stopped;
+        if (const auto answer = note_stop(hip::ref_of(stops[i]), stopped[i], ns); refused)
+            refused = answer;
     for (std::size_t i = 0; i < starts.size(); ++i)
-        note_start(starts[i], answer(switched.started, i), ns);
+        note_start(hip::ref_of(starts[i]), started[i], ns);
     return refused;
+}
+
+// The driver's answer about the queue may have found no memory.
+Result<void> Holds::switch_queue(hip::QueueRef queue, Hold& hold) {
+    const auto begin = Clock::now();
+    hold.unsure = true;
+    if (hold.wants_stop()) {
+        const auto stopped = transport_.stop(hold.queue, hold.type);
+        return note_stop(queue, stopped, ns_since(begin));
+    }
+    const auto started = transport_.start(hold.queue);
+    note_start(queue, started, ns_since(begin));
+    return {};
 }
 
 // Returns the error if the queue may run on. After EFAULT the queue may be stopped all the same.

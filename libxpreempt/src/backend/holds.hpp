@@ -42,8 +42,8 @@ struct StopCounters {
 // Thread-safe. The mutex is held across the ioctl, because the count must agree with the driver.
 //
 // A hold ends with its release(), whatever the driver answers: an entry whose queue isn't as its
-// holds want it stays, as a stopped queue without an owner, until retry() succeeds. So without
-// memory: a call allocates before it asks the driver, and an answer that finds no room is lost.
+// holds want it stays, as a stopped queue without an owner, until retry() succeeds. To begin a hold
+// takes memory, to end one takes none.
 class Holds {
 public:
     explicit Holds(Transport& transport) : transport_(transport) {}
@@ -120,8 +120,9 @@ private:
         Error death{};         // to be reported; errno_value 0: none
         [[nodiscard]] bool wants_stop() const { return !owners.empty() && lifts == 0; }
         [[nodiscard]] bool is_due() const { return wants_stop() != stopped || unsure; }
+        [[nodiscard]] bool is_to_switch() const { return changed && is_due() && !dead; }
     };
-    using Refs = std::vector<hip::QueueRef>;
+    using Queues = std::vector<hip::QueueRecord>;
 
     Hold& entry_of(const hip::QueueRecord& queue, StopType type);
     [[nodiscard]] bool is_dead(hip::QueueRef queue) const;
@@ -129,7 +130,8 @@ private:
     void drop(hip::QueueRef queue, const Owner& owner);
     template <typename Ends> void end_holds(Ends ends);
     Result<void> agree() noexcept;
-    Result<void> switch_queues(const Refs& stops, StopType type, const Refs& starts) noexcept;
+    Result<void> switch_queues(const Queues& stops, StopType type, const Queues& starts);
+    Result<void> switch_queue(hip::QueueRef queue, Hold& hold);
     Result<void> note_stop(hip::QueueRef queue, const Result<void>& answer, std::uint64_t ns);
     void note_start(hip::QueueRef queue, const Result<void>& answer, std::uint64_t ns);
     void note_end(Hold& hold, const Error& error);

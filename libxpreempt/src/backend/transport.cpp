@@ -43,9 +43,14 @@ public:
         return {{answers.begin(), middle}, {middle, answers.end()}};
     }
 
+    Result<void> stop(const hip::QueueRecord& queue, StopType type) override {
+        return change_one(to_stop(queue, type), 0);
+    }
+    Result<void> start(const hip::QueueRecord& queue) override {
+        return change_one(to_start(queue), 0);
+    }
     Result<void> confirm(const hip::QueueRecord& queue, StopType type) override {
-        Change change = to_stop(queue, type);
-        return answer_of(device_->switch_queues(0, {&change.entry, 1}, change.fd, 1), change.entry);
+        return change_one(to_stop(queue, type), 1);
     }
 
 private:
@@ -80,6 +85,11 @@ private:
             changes = changes.subspan(count);
         }
         return answers;
+    }
+
+    Result<void> change_one(Change change, std::uint32_t timeout_ms) const {
+        return answer_of(device_->switch_queues(0, {&change.entry, 1}, change.fd, timeout_ms),
+                         change.entry);
     }
 
     void change_at_once(std::span<const Change> changes, std::vector<Result<void>>& answers) const {

@@ -32,7 +32,7 @@ public:
     virtual ~Transport() = default;
     [[nodiscard]] virtual TransportKind kind() const = 0;
     [[nodiscard]] virtual bool can(StopType type) const = 0;
-    // For switch_all(), which calls nothing else unless it is overridden.
+    // One queue, without an allocation.
     virtual Result<void> stop(const hip::QueueRecord& queue, StopType) {
         return fail(EOPNOTSUPP, Op::preempt_queue, queue.kfd_queue_id);
     }

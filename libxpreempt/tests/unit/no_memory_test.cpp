@@ -50,21 +50,28 @@ class Driver final : public Transport {
 public:
     [[nodiscard]] TransportKind kind() const override { return TransportKind::patched; }
     [[nodiscard]] bool can(StopType) const override { return true; }
+    Result<void> stop(const hip::QueueRecord& queue, StopType) override {
+        return answer(!held.at(queue.kfd_queue_id).exchange(true));
+    }
+    Result<void> start(const hip::QueueRecord& queue) override {
+        return answer(held.at(queue.kfd_queue_id).exchange(false));
+    }
     Switched switch_all(std::span<const hip::QueueRecord> stops, StopType,
                         std::span<const hip::QueueRecord> starts) override {
         Switched answers;
-        for (const hip::QueueRecord& queue : stops) {
-            const bool already = held.at(queue.kfd_queue_id).exchange(true);
-            answers.stopped.push_back(already ? fail(EALREADY, Op::preempt_queue) : Result<void>{});
-        }
-        for (const hip::QueueRecord& queue : starts) {
-            const bool was_held = held.at(queue.kfd_queue_id).exchange(false);
-            answers.started.push_back(was_held ? Result<void>{} : fail(EALREADY, Op::resume_queue));
-        }
+        for (const hip::QueueRecord& queue : stops)
+            answers.stopped.push_back(stop(queue, StopType::save));
+        for (const hip::QueueRecord& queue : starts)
+            answers.started.push_back(start(queue));
         return answers;
     }
 
     std::array<std::atomic<bool>, num_queues> held{};
+
+private:
+    static Result<void> answer(bool changed) {
+        return changed ? Result<void>{} : fail(EALREADY, Op::switch_queues);
+    }
 };
 
 std::vector<hip::QueueRecord> make_queues() {
@@ -90,8 +97,8 @@ protected:
         }
     }
     // Returns whether body succeeds; false also after bad_alloc.
-    template <typename Body> bool without(int number, Body body) {
-        const test::FailingAllocation failing(number);
+    template <typename Body> bool without(int number, Body body, bool all_after = false) {
+        const test::FailingAllocation failing(number, all_after);
         bool succeeded = false;
         try {
             succeeded = body();
@@ -104,6 +111,9 @@ protected:
     void expect_each(bool held) {
         while (!holds.retry()) {
         }
+        expect_each_now(held);
+    }
+    void expect_each_now(bool held) {
         for (const hip::QueueRecord& queue : all_queues) {
             EXPECT_EQ(held ? 1U : 0U, holds.count(hip::ref_of(queue)));
             EXPECT_EQ(held, driver.held.at(queue.kfd_queue_id));
@@ -138,6 +148,23 @@ TEST_F(NoMemoryTest, a_release_ends_its_hold) {
             return true;
         });
         expect_each(false);
+    });
+}
+
+// Memory may stay away, and nothing is repeated then.
+TEST_F(NoMemoryTest, no_queue_waits_for_memory_to_run) {
+    const auto hold = [&] { return holds.hold(all_queues, StopType::save, &owner).has_value(); };
+    const auto release = [&] {
+        holds.release(all_queues, &owner);
+        return true;
+    };
+    fail_each([&](int number) {
+        ASSERT_TRUE(hold());
+        without(number, release, true);
+        expect_each_now(false);
+        const bool held = without(number, hold, true);
+        expect_each_now(held);
+        release();
     });
 }
 
