@@ -136,6 +136,7 @@ void Gates::report_work(const Call& call) {
 void Gates::holds_changed() {
     choose_gate();
     order_.settle();
+    order_.ensure_repeated();
     go_on();
 }
 
@@ -577,7 +578,7 @@ void Gates::lift_for_destroy(const Call& call) {
     here.lifted = std::move(to_lift);
     // HIP waits for a start that the driver has refused.
     if (holds_.is_due())
-        order_.ensure_watched();
+        order_.ensure_repeated();
     go_on();
 }
 
@@ -592,7 +593,7 @@ void Gates::end_destroy(const Call& call, bool destroyed) {
         holds_.drop_lift(ref);
     }
     if (holds_.is_due())
-        order_.ensure_watched();
+        order_.ensure_repeated();
     go_on();
 }
 

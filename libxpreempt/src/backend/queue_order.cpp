@@ -216,15 +216,25 @@ void QueueOrder::start_watching() {
     watcher_ = std::move(*started);
 }
 
-void QueueOrder::ensure_watched() {
+bool QueueOrder::ensure_watched() {
     const CallerState caller;
-    const std::lock_guard lock(mutex_);
-    if (has_work() && !watching_ && !shut_)
-        start_watching();
+    {
+        const std::lock_guard lock(mutex_);
+        if (has_work() && !watching_ && !shut_)
+            start_watching();
+        if (watching_ || shut_)
+            return true;
+    }
+    return !holds_.is_due() || holds_.retry();
+}
+
+void QueueOrder::ensure_repeated() {
+    for (auto pause = first_retry; pause < longest_retry && !ensure_watched(); pause *= 2)
+        std::this_thread::sleep_for(pause);
 }
 
 void QueueOrder::settle() {
-    if (!mapping_.available() || (!holds_.any() && !lifted_any()))
+    if (!mapping_.available())
         return;
     const CallerState caller;
     try {
@@ -280,11 +290,6 @@ void QueueOrder::watch() {
 bool QueueOrder::stood(hip::QueueRef queue) const {
     const std::lock_guard lock(standing_mutex_);
     return standing_.contains(queue);
-}
-
-bool QueueOrder::lifted_any() const {
-    const std::lock_guard lock(mutex_);
-    return !lifted_.empty();
 }
 
 bool QueueOrder::lifted(hip::QueueRef queue) const {

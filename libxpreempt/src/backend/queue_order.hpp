@@ -56,7 +56,12 @@ public:
     void settle();
 
     // Starts the order thread if an earlier attempt failed, for a thread that waits for its work.
-    void ensure_watched();
+    // At the limit of threads it repeats what the driver refused in this thread. Returns false if
+    // the driver refuses it again.
+    bool ensure_watched();
+    // The same after holds changed: at the limit of threads it does so for half a second at most.
+    // Then it is left to the calls of HIP that meet the queue.
+    void ensure_repeated();
 
     // As the last settle() found it: without a scan of the rings.
     [[nodiscard]] bool stood(hip::QueueRef queue) const;
@@ -94,7 +99,6 @@ private:
     void watch();
     [[nodiscard]] bool has_work() const { return !lifted_.empty() || to_copy_ || holds_.is_due(); }
     void start_watching();
-    [[nodiscard]] bool lifted_any() const;
 
     const hip::Mapping& mapping_;
     Holds& holds_;

@@ -18,6 +18,7 @@
 extern "C" {
 int hipStreamCreate(void** stream);
 int hipStreamDestroy(void* stream);
+int hipStreamSynchronize(void* stream);
 int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
 }
 
@@ -130,6 +131,29 @@ TEST_F(RefusalsTest, a_queue_whose_start_is_refused_runs_later) {
         test::until([this] { return runs(); });
         EXPECT_EQ(0U, fake_driver()->refused_starts);
     }
+}
+
+// At the limit of threads there is none that could repeat the start.
+TEST_F(RefusalsTest, a_queue_whose_start_is_refused_runs_without_a_thread) {
+    fake_hip()->threads_left = 0;
+    for (const unsigned refused : {2U, 1000000U}) {
+        ASSERT_EQ(0, xp_stream_hold(stream, 0, nullptr)) << xp_last_detail();
+        fake_driver()->refused_starts = refused;
+        EXPECT_EQ(0, xp_stream_release(stream)) << xp_last_detail();
+        if (refused == 2) {
+            test::until([this] { return runs(); });
+        }
+    }
+    fake_driver()->refused_starts = 3;
+    fake_hip()->unfinished = true;
+    EXPECT_EQ(0, hipStreamSynchronize(stream)); // waits for the queue
+    fake_hip()->unfinished = false;
+    EXPECT_TRUE(runs());
+    ASSERT_EQ(0, xp_stream_hold(stream, 0, nullptr)) << xp_last_detail();
+    fake_driver()->refused_starts = 2;
+    EXPECT_EQ(0, hipStreamDestroy(stream));
+    EXPECT_FALSE(fake_hip()->destroyed_held);
+    fake_hip()->threads_left = -1;
 }
 
 // HIP waits there for the stream's queue, and this thread is the only one.
