@@ -2,7 +2,8 @@
 // Owner of one file descriptor.
 #pragma once
 
-#include <cerrno>
+#include "base/caller_state.hpp"
+
 #include <unistd.h>
 #include <utility>
 
@@ -38,9 +39,8 @@ private:
 
 // Linux frees the number whatever close() answers, so it is never repeated.
 inline void close_keeping_errno(int fd) {
-    const int saved_errno = errno;
+    const KeptErrno kept;
     ::close(fd);
-    errno = saved_errno;
 }
 using UniqueFd = OwnedFd<close_keeping_errno>;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Interposers of the C library: which files are /dev/kfd, which queues and VRAM are made through
 // them.
+#include "base/caller_state.hpp"
 #include "hook/attach.hpp"
 #include "hook/interposers.hpp"
 #include "hook/mutex_lock.hpp"
@@ -79,10 +80,9 @@ bool is_kfd(int fd) {
         return false;
     struct stat mine{};
     struct stat device{};
-    const int saved_errno = errno;
+    const KeptErrno kept;
     const bool same = fstat(fd, &mine) == 0 && S_ISCHR(mine.st_mode) &&
                       stat("/dev/kfd", &device) == 0 && mine.st_rdev == device.st_rdev;
-    errno = saved_errno;
     if (same)
         set_kfd(fd, true);
     return same;
@@ -260,12 +260,8 @@ __attribute__((constructor(101))) void find_all_behind() {
 } // namespace
 
 int real_kfd_ioctl(int fd, unsigned long request, void* argument) {
-    const int saved_errno = errno;
-    if (ioctl_behind(fd, request, argument) != -1)
-        return 0;
-    const int answer = -errno;
-    errno = saved_errno;
-    return answer;
+    const KeptErrno kept;
+    return ioctl_behind(fd, request, argument) != -1 ? 0 : -errno;
 }
 
 } // namespace xpreempt::hook

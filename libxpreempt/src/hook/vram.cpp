@@ -3,6 +3,7 @@
 // inside hsa_init, and a program that maps its memory in pieces of 2 MiB has 100,000 of them.
 #include "hook/vram.hpp"
 
+#include "base/caller_state.hpp"
 #include "hook/mutex_lock.hpp"
 
 #include <cstddef>
@@ -35,6 +36,7 @@ std::size_t slot_of(std::uint64_t handle) {
 }
 
 bool grow() {
+    const KeptErrno kept;
     const std::size_t wanted = capacity == 0 ? first_capacity : 2 * capacity;
     void* mapped = mmap(nullptr, wanted * sizeof *slots, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

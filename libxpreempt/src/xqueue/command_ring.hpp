@@ -2,6 +2,7 @@
 // Commands by ticket, from the oldest that may still be needed to the newest.
 #pragma once
 
+#include "base/caller_state.hpp"
 #include "xqueue/hw_queue.hpp"
 
 #include <array>
@@ -18,8 +19,10 @@ public:
     // Tickets are pushed without a gap, beginning with 1.
     void push(Ticket ticket, const Command& command) {
         const Ticket number = ticket / chunk_commands;
-        if (number - first_chunk_ == chunks_.size())
+        if (number - first_chunk_ == chunks_.size()) {
+            const KeptErrno kept;
             chunks_.push_back(spare_ ? std::move(spare_) : std::make_unique_for_overwrite<Chunk>());
+        }
         (*this)[ticket] = command;
     }
 

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -53,10 +54,11 @@ bool is_of_library() {
 } // namespace
 
 extern "C" void* malloc(std::size_t bytes) noexcept {
-    if (test::allocation_fails())
+    if (test::allocation_fails() ||
+        (allocations_of_threads >= 0 && is_of_library() && allocations_of_threads-- == 0)) {
+        errno = ENOMEM;
         return nullptr;
-    if (allocations_of_threads >= 0 && is_of_library() && allocations_of_threads-- == 0)
-        return nullptr;
+    }
     return __libc_malloc(bytes);
 }
 
@@ -99,11 +101,13 @@ void make_each_call_again(bool all_fail) {
         objects.plain = new_stream();
         for (const auto& [name, call, wanted] : test::every_call(objects)) {
             int answer = 0;
+            errno = EXFULL;
             {
                 const FailingAllocation allocation(number, all_fail);
                 answer = call();
                 failed |= FailingAllocation::has_failed();
             }
+            EXPECT_EQ(EXFULL, errno) << name << ", allocation " << number;
             if (wanted == test::any_answer)
                 continue;
             if (answer != wanted) {
@@ -139,6 +143,13 @@ TEST_F(NoMemoryCallsTest, a_call_of_hip_is_made_beside_a_held_stream) {
             return hipModuleLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, other, nullptr, nullptr);
         },
         [=] { return hipModuleLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, held, nullptr, nullptr); },
+        [=] { // the same without a packet, for which the fake changes errno
+            fake_hip()->capturing = true;
+            const int answer =
+                hipModuleLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, held, nullptr, nullptr);
+            fake_hip()->capturing = false;
+            return answer;
+        },
         [=] { return hipStreamSynchronize(other); },
     };
     bool failed = true;
@@ -146,14 +157,49 @@ TEST_F(NoMemoryCallsTest, a_call_of_hip_is_made_beside_a_held_stream) {
         failed = false;
         ASSERT_EQ(0, xp_stream_hold(held, 0, nullptr)) << xp_last_detail();
         for (const auto& call : calls) {
-            const FailingAllocation allocation(number);
-            EXPECT_EQ(0, call()) << "allocation " << number;
-            failed |= FailingAllocation::has_failed();
+            {
+                const FailingAllocation allocation(number);
+                EXPECT_EQ(0, call()) << "allocation " << number;
+                failed |= FailingAllocation::has_failed();
+            }
+            EXPECT_NE(ENOMEM, errno) << "allocation " << number;
         }
         ASSERT_EQ(0, xp_stream_release(held)) << xp_last_detail();
         until(all_run);
     }
     EXPECT_EQ(0, hipEventDestroy(event));
+}
+
+// Its submit allocates for each few hundred commands.
+TEST_F(NoMemoryCallsTest, a_deferred_submit_keeps_errno) {
+    void* const stream = new_stream();
+    xp_xqueue_options options XP_XQUEUE_OPTIONS_INIT;
+    options.flags = XP_DEFERRED;
+    xp_xqueue_t xqueue{};
+    ASSERT_EQ(0, xp_xqueue_create(stream, &options, &xqueue)) << xp_last_detail();
+    ASSERT_EQ(0, xp_xqueue_suspend(xqueue, 0, nullptr)) << xp_last_detail();
+    const auto submit = [=] {
+        return xp_xqueue_submit(xqueue, test::put_packet, nullptr, nullptr);
+    };
+    int failures = 0;
+    for (int i = 0; i < 1000; ++i) {
+        int answer = 0;
+        errno = EXFULL;
+        {
+            const FailingAllocation allocation(0);
+            answer = submit();
+        }
+        ASSERT_EQ(EXFULL, errno) << i;
+        if (answer != 0) {
+            ++failures;
+            ASSERT_EQ(0, submit()) << i;
+        }
+    }
+    EXPECT_GT(failures, 1); // not only of the first, which waits
+    EXPECT_EQ(0, xp_xqueue_drop(xqueue, nullptr));
+    EXPECT_EQ(0, xp_xqueue_resume(xqueue));
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+    EXPECT_EQ(0, hipStreamDestroy(stream));
 }
 
 // XSCHED_AUTO_XQUEUE gives a stream its priority, and to the scheduler, at its first call or later.
