@@ -22,7 +22,8 @@ extern "C" {
  * Handles: a handle is a number in a struct. Every call returns -EBADF for one that is not open.
  *
  * Threads: every function may be called by any number of threads, unless it says otherwise.
- * libxpreempt(7) lists the threads that the library starts. No function is async-signal-safe.
+ * libxpreempt(7) lists the threads that the library starts. No function is async-signal-safe. A
+ * function of the program that the library calls must not end its thread, as pthread_exit() does.
  *
  * fork: in the child of a process that has loaded HIP or made an object of the library every call
  * returns -EBADF, because the GPU's queues stay with the parent.
