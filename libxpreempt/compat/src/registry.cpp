@@ -3,6 +3,7 @@
 #include "registry.hpp"
 
 #include <cerrno>
+#include <pthread.h>
 
 namespace xpreempt::compat {
 
@@ -17,12 +18,19 @@ bool is_pending(const Command& command) {
     return ticket == 0 || ticket > command.queue->dropped_until.load();
 }
 
+// Never destroyed: other libraries' destructors may come here. A child of a fork makes its own:
+// that of the parent may have been locked by another thread.
+constinit std::atomic<Registry*> registry{nullptr};
+const int watches_forks = pthread_atfork(nullptr, nullptr, [] { registry.store(nullptr); });
+
 } // namespace
 
 Registry& Registry::instance() {
-    // Never destroyed: other libraries' destructors may come here.
-    static auto* const registry = new Registry;
-    return *registry;
+    Registry* known = registry.load();
+    if (known != nullptr)
+        return *known;
+    auto made = std::make_unique<Registry>();
+    return registry.compare_exchange_strong(known, made.get()) ? *made.release() : *known;
 }
 
 void Registry::keep_used(std::uint64_t command) {

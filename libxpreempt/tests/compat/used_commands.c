@@ -12,7 +12,11 @@ int hipMemsetAsync(void* memory, int value, size_t bytes, hipStream_t stream);
 #include <xsched/xsched.h>
 
 #include <malloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 void fake_choose_driver(void);
 
@@ -52,6 +56,34 @@ static HwCommandHandle submit(XQueueHandle xq) {
     return command;
 }
 
+static atomic_int asking = 1;
+
+static void* ask(void* argument) {
+    while (asking)
+        HwCommandDestroy(0); /* locks the table of commands, and hardly more */
+    return argument;
+}
+
+/* Another thread of the parent is in a call of the library, with a lock. */
+static int children_end(void) {
+    pthread_t thread;
+    int ended = 0, status = 0, i;
+
+    pthread_create(&thread, NULL, ask, NULL);
+    for (i = 0; i < 200 && ended == i; i++) {
+        const pid_t child = fork();
+
+        if (child == 0) {
+            alarm(10);
+            _exit(HwCommandDestroy(0) == kXSchedSuccess);
+        }
+        ended += waitpid(child, &status, 0) == child && status == 0;
+    }
+    asking = 0;
+    pthread_join(thread, NULL);
+    return ended == 200;
+}
+
 int main(void) {
     XQueueHandle suspended, busy;
     HwCommandHandle pending, first, newest = 0;
@@ -79,6 +111,7 @@ int main(void) {
     check(XQueueResume(suspended, kQueueResumeFlagNone) == kXSchedSuccess &&
               XQueueWait(suspended, pending) == kXSchedSuccess,
           "the pending one was kept");
+    check(children_end(), "a child finds no lock of another thread");
     check(XQueueDestroy(suspended) == kXSchedSuccess && XQueueDestroy(busy) == kXSchedSuccess,
           "the XQueues end");
     return failures == 0 ? 0 : 1;
