@@ -89,10 +89,6 @@ bool QueueOrder::has_waits(hip::Stream key, std::uint64_t hsa_queue) const {
     return true;
 }
 
-bool QueueOrder::Scan::unread() const {
-    return std::ranges::any_of(queues, &SeenQueue::unread);
-}
-
 QueueOrder::Scan QueueOrder::scan(bool want) {
     Scan found;
     if (!mapping_.available() || !holds_.any())
@@ -194,7 +190,7 @@ void QueueOrder::settle_once(bool want) {
         const std::lock_guard standing_lock(standing_mutex_);
         changed |= standing != standing_;
         standing_ = std::move(standing);
-        to_copy_ = to_copy_ || (want && found.unread());
+        to_copy_ |= want && std::ranges::any_of(found.queues, &SeenQueue::unread);
         if (has_work())
             start_watching();
     }

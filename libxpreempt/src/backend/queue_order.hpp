@@ -89,7 +89,6 @@ private:
     struct Scan {
         std::vector<SeenQueue> queues;
         std::vector<bool> lift;
-        [[nodiscard]] bool unread() const;
     };
     // want: all packets that there are now may be edges.
     Scan scan(bool want = false);

@@ -77,12 +77,16 @@ private:
         answers.reserve(changes.size());
         while (!changes.empty()) {
             // Queues of one file: the ids of another may be those of another context.
-            std::size_t count = 1;
-            while (count < std::min<std::size_t>(changes.size(), max_batch_) &&
-                   changes[count].fd == changes[0].fd)
-                ++count;
-            change_at_once(changes.first(count), answers);
-            changes = changes.subspan(count);
+            std::vector<kfd_preempt_switch_entry> entries;
+            for (const Change& next : changes)
+                if (entries.size() < max_batch_ && next.fd == changes[0].fd)
+                    entries.push_back(next.entry);
+                else
+                    break;
+            const auto done = device_->switch_queues(0, entries, changes[0].fd);
+            for (const kfd_preempt_switch_entry& entry : entries)
+                answers.push_back(answer_of(done, entry));
+            changes = changes.subspan(entries.size());
         }
         return answers;
     }
@@ -90,15 +94,6 @@ private:
     Result<void> change_one(Change change, std::uint32_t timeout_ms) const {
         return answer_of(device_->switch_queues(0, {&change.entry, 1}, change.fd, timeout_ms),
                          change.entry);
-    }
-
-    void change_at_once(std::span<const Change> changes, std::vector<Result<void>>& answers) const {
-        std::vector<kfd_preempt_switch_entry> entries;
-        for (const Change& change : changes)
-            entries.push_back(change.entry);
-        const auto done = device_->switch_queues(0, entries, changes[0].fd);
-        for (const kfd_preempt_switch_entry& entry : entries)
-            answers.push_back(answer_of(done, entry));
     }
 
     static Result<void> answer_of(const Result<kfd_ioctl_preempt_switch_args>& done,
