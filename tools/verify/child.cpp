@@ -18,7 +18,6 @@ namespace verify {
 namespace {
 
 constexpr std::uint32_t workgroups = 8;
-constexpr const char* ready = "ready ";
 constexpr const char* unsupported = "unsupported";
 
 struct Pipe {
@@ -35,7 +34,8 @@ bool turn_xnack_on(int fd) {
 
 } // namespace
 
-tl::expected<std::unique_ptr<Child>, std::string> Child::start(std::uint32_t gpu_id, bool xnack) {
+tl::expected<std::unique_ptr<Child>, std::string> Child::start(std::uint32_t gpu_id,
+                                                               const std::string& mode) {
     Pipe to, from;
     if (!to.open() || !from.open())
         return tl::make_unexpected(text_of(-errno));
@@ -43,9 +43,8 @@ tl::expected<std::unique_ptr<Child>, std::string> Child::start(std::uint32_t gpu
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawn_file_actions_adddup2(&actions, to.ends[0], STDIN_FILENO);
     ::posix_spawn_file_actions_adddup2(&actions, from.ends[1], STDOUT_FILENO);
-    std::string program = "/proc/self/exe", mode = xnack ? "child-xnack" : "child",
-                gpu = std::to_string(gpu_id);
-    std::array<char*, 4> arguments = {program.data(), mode.data(), gpu.data(), nullptr};
+    std::string program = "/proc/self/exe", what = mode, gpu = std::to_string(gpu_id);
+    std::array<char*, 4> arguments = {program.data(), what.data(), gpu.data(), nullptr};
     std::unique_ptr<Child> child(new Child);
     const int failed =
         ::posix_spawn(&child->pid_, program.c_str(), &actions, nullptr, arguments.data(), environ);
@@ -78,12 +77,9 @@ Child::~Child() {
 }
 
 std::string Child::read_line() {
-    std::array<char, 512> line{};
-    if (std::fgets(line.data(), static_cast<int>(line.size()), from_) == nullptr)
-        return {};
-    std::string text(line.data());
-    while (!text.empty() && text.back() == '\n')
-        text.pop_back();
+    std::string text;
+    for (int c = 0; (c = std::fgetc(from_)) != EOF && c != '\n';)
+        text.push_back(static_cast<char>(c));
     // tools/queues prints comments about wrong results.
     return text.starts_with("#") ? read_line() : text;
 }
@@ -107,7 +103,7 @@ int run_child(std::uint32_t gpu_id, bool xnack) {
         fmt::print("{}\n", queue.error());
         return 1;
     }
-    fmt::print("{}{}\n", ready, (*queue)->id());
+    fmt::print("{}{}\n", Child::ready, (*queue)->id());
     std::array<char, 64> line{};
     while (std::fgets(line.data(), static_cast<int>(line.size()), stdin) != nullptr) {
         const std::string question(line.data());

@@ -13,23 +13,29 @@ namespace verify {
 
 class Child {
 public:
-    // Starts this program again as the child, and waits until its kernel runs. The failure says
+    // The first argument of a child says what it does.
+    static constexpr const char *busy = "child", *busy_with_xnack = "child-xnack",
+                                *low_program = "child-low-program";
+    // Its first line, with the id of its queue: it has begun.
+    static constexpr const char* ready = "ready ";
+
+    // Starts this program again as the child, and waits until it has begun. The failure says
     // what the child said, "unsupported" if XNACK can't be turned on.
     static tl::expected<std::unique_ptr<Child>, std::string> start(std::uint32_t gpu_id,
-                                                                   bool xnack = false);
+                                                                   const std::string& mode = busy);
     ~Child();
     Child(const Child&) = delete;
     Child& operator=(const Child&) = delete;
 
     [[nodiscard]] pid_t pid() const { return pid_; }
     [[nodiscard]] std::uint32_t queue_id() const { return queue_id_; }
+    std::string ask(const std::string& question); // of one line, and the answer
     bool stands_still() { return ask("still") == "yes"; }
     bool moves() { return ask("moves") == "yes"; }
     bool ends_right() { return ask("end") == "right"; }
 
 private:
     Child() = default;
-    std::string ask(const std::string& question);
     std::string read_line();
 
     pid_t pid_ = -1;

@@ -5,6 +5,7 @@
 #include "bench.hpp"
 #include "child.hpp"
 #include "detections.hpp"
+#include "load.hpp"
 #include "report.hpp"
 
 #include "kfd-preempt/output/names.hpp"
@@ -197,11 +198,16 @@ int list_stages() {
     return 0;
 }
 
+std::uint32_t number(const char* text) {
+    return static_cast<std::uint32_t>(std::strtoul(text, nullptr, 10));
+}
+
 int run_command(int argc, char** argv) {
     const std::string_view mode = argc == 3 ? argv[1] : "";
-    if (mode == "child" || mode == "child-xnack")
-        return run_child(static_cast<std::uint32_t>(std::strtoul(argv[2], nullptr, 10)),
-                         mode == "child-xnack");
+    if (mode == Child::busy || mode == Child::busy_with_xnack)
+        return run_child(number(argv[2]), mode == Child::busy_with_xnack);
+    if (mode == Child::low_program)
+        return run_low_program(number(argv[2]));
     CLI::App app("Try on this machine's GPU what the driver promises, from harmless to harsh.",
                  "kfd-preempt verify");
     Options options;

@@ -7,6 +7,7 @@
 
 #include <cstring>
 #include <fmt/format.h>
+#include <fstream>
 
 namespace verify {
 
@@ -49,6 +50,14 @@ tl::expected<std::unique_ptr<Gpu>, std::string> Gpu::open(std::uint32_t gpu_id) 
     // is seen in time all the same, or the first stage fails.
     (void)kfd_hdp_map(&gpu->device_);
     return gpu;
+}
+
+bool Gpu::is_software() const {
+    std::string vbios;
+    std::ifstream(
+        fmt::format("/sys/class/drm/renderD{}/device/vbios_version", device_.render_minor)) >>
+        vbios;
+    return vbios.starts_with("113-VGPU");
 }
 
 Gpu::~Gpu() {

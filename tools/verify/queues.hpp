@@ -36,6 +36,7 @@ public:
     kfd_device* device() { return &device_; }
     [[nodiscard]] std::uint32_t id() const { return device_.gpu_id; }
     [[nodiscard]] int fd() const { return device_.kfd_fd; }
+    [[nodiscard]] bool is_software() const; // selftests/vgpu
 
 private:
     Gpu() = default;

@@ -20,7 +20,7 @@ namespace {
 
 // Returns nullptr after it has said why.
 std::unique_ptr<Child> start_child(Bench& bench, bool xnack, Checks& checks) {
-    auto child = Child::start(bench.gpu().id(), xnack);
+    auto child = Child::start(bench.gpu().id(), xnack ? Child::busy_with_xnack : Child::busy);
     if (!child && xnack && child.error() == "unsupported") {
         checks.skip(
             "XNACK cannot be turned on: the kernel lacks HSA_AMD_SVM, amdgpu.noretry is 1, or the "

@@ -23,6 +23,11 @@ const std::vector<Stage>& stages() {
         {"processes",
          "Stops the queue of a child process from outside, and resumes it by ending the operator.",
          "as for one-queue", run_processes},
+        {"priorities",
+         "Serves requests with short kernels beside a child process whose kernels fill the GPU: "
+         "each alone, both together, and with the child held back during requests: its launches "
+         "(Lv1), its kernels (Lv2), its waves in the middle of a kernel (Lv3).",
+         "as for one-queue; the GPU is full for some seconds", run_priorities},
         {"latency",
          "Measures stops and resumes against the bytes that are saved, from one workgroup to a "
          "full GPU, and compares them with the prediction.",

@@ -67,6 +67,7 @@ void run_queues(Bench& bench, Checks& checks);
 void run_submissions(Bench& bench, Checks& checks);
 void run_neighbours(Bench& bench, Checks& checks);
 void run_processes(Bench& bench, Checks& checks);
+void run_priorities(Bench& bench, Checks& checks);
 void run_latency(Bench& bench, Checks& checks);
 void run_fast(Bench& bench, Checks& checks);
 void run_checkpoint(Bench& bench, Checks& checks);

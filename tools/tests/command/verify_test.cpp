@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-// verify without a GPU: the fitted line, verdicts, the files that it leaves.
+// verify without a GPU: the fitted line, verdicts, the table of stage priorities, the files that it
+// leaves.
+#include "verify/priorities.hpp"
 #include "verify/report.hpp"
 #include "verify/samples.hpp"
 
@@ -73,12 +75,150 @@ TEST(VerifyChecks, a_failure_outweighs_a_skip_and_a_skip_no_check) {
     EXPECT_EQ(checks.findings().back().text, "stop: queue 3: EIO");
 }
 
+// Two requests in each mode. Kernels of the low program have 100 iterations, requests 10.
+Measured priorities() {
+    Measured measured;
+    measured.counts = true;
+    measured.low_kernel = 100;
+    measured.high_request = 10;
+    const auto serve = [&](Sharing sharing, std::uint64_t to_hold_back, std::uint64_t meanwhile) {
+        Mode& mode = measured.modes[static_cast<std::size_t>(sharing)];
+        for (const std::uint64_t arrived : {30U, 530U})
+            mode.requests.push_back({{arrived, 4, 2},
+                                     {arrived + to_hold_back, 4, 2},
+                                     {arrived + to_hold_back + meanwhile, 4, 2},
+                                     5000});
+        mode.end = {1000, 10, 10};
+        mode.ns = 100000;
+        mode.low_ns.assign(10, 10000);
+    };
+    serve(Sharing::high_alone, 0, 0);
+    serve(Sharing::low_alone, 0, 0);
+    serve(Sharing::together, 0, 350);
+    serve(Sharing::block, 0, 150);
+    serve(Sharing::drain, 170, 0);
+    serve(Sharing::interrupt, 5, 0);
+    measured.modes[0].end = {};
+    measured.modes[0].low_ns.clear();
+    measured.modes[1].requests.clear();
+    measured.modes[5].stops = 2;
+    return measured;
+}
+
+Mode& mode_of(Measured& measured, Sharing sharing) {
+    return measured.modes[static_cast<std::size_t>(sharing)];
+}
+
+// The findings that failed.
+std::vector<std::string> failures_of(const Measured& measured) {
+    Checks checks;
+    judge(measured, checks);
+    std::vector<std::string> failures;
+    for (const Finding& finding : checks.findings())
+        if (finding.verdict == Verdict::fail)
+            failures.push_back(finding.text);
+    return failures;
+}
+
+TEST(VerifyPriorities, levels_that_hold_back_what_they_promise_pass) {
+    EXPECT_EQ(failures_of(priorities()), std::vector<std::string>{});
+}
+
+TEST(VerifyPriorities, low_program_that_runs_on_after_its_stop_fails) {
+    Measured measured = priorities();
+    mode_of(measured, Sharing::interrupt).requests[1].completed.iterations += 1;
+    const std::vector<std::string> failures = failures_of(measured);
+    ASSERT_EQ(failures.size(), 2U);
+    EXPECT_EQ(failures[0],
+              "Lv3: no iteration of it from the confirmed stop to the end of a request: "
+              "1 iterations");
+    EXPECT_EQ(failures[1], "iterations of the low program during requests: together 700, Lv1 300, "
+                           "Lv2 0, Lv3 1: not less from level to level");
+}
+
+TEST(VerifyPriorities, stops_of_a_low_program_that_had_no_work_fail) {
+    Measured measured = priorities();
+    for (Request& request : mode_of(measured, Sharing::interrupt).requests)
+        request.prepared.launched = request.completed.launched = request.prepared.done;
+    EXPECT_EQ(failures_of(measured),
+              std::vector<std::string>{
+                  "Lv3: 0 of 2 stops leave kernels in flight, 2 in the middle of one"});
+}
+
+TEST(VerifyPriorities, each_broken_level_fails) {
+    Measured launches = priorities();
+    mode_of(launches, Sharing::block).requests[0].completed.launched += 1;
+    EXPECT_EQ(failures_of(launches),
+              std::vector<std::string>{"Lv1: the low program launches nothing during requests: "
+                                       "1 kernels"});
+    Measured idle = priorities();
+    for (Request& request : mode_of(idle, Sharing::block).requests)
+        request.completed = request.prepared;
+    EXPECT_EQ(failures_of(idle),
+              std::vector<std::string>{"Lv1: its kernels in flight run: 0 iterations"});
+    Measured undrained = priorities();
+    mode_of(undrained, Sharing::drain).requests[0].completed.iterations += 1;
+    EXPECT_EQ(failures_of(undrained).size(), 1U);
+    Measured apart = priorities();
+    for (Request& request : mode_of(apart, Sharing::together).requests)
+        request.completed = request.prepared;
+    EXPECT_EQ(failures_of(apart).size(), 2U); // it does not run, and less than with Lv1
+    Measured lost = priorities();
+    mode_of(lost, Sharing::interrupt).end.iterations -= 1;
+    EXPECT_EQ(failures_of(lost).size(), 1U);
+}
+
+TEST(VerifyPriorities, order_of_times_is_no_verdict) {
+    Measured measured = priorities();
+    measured.counts = false;
+    for (Request& request : mode_of(measured, Sharing::together).requests)
+        request.completed.iterations = request.prepared.iterations + 1;
+    EXPECT_EQ(failures_of(measured), std::vector<std::string>{});
+}
+
+TEST(VerifyPriorities, table_has_a_row_of_each_mode) {
+    const std::vector<std::string> lines = table(priorities());
+    EXPECT_EQ(lines,
+              (std::vector<std::string>{
+                  "On the software GPU: iterations of the waves of both programs, not times.",
+                  "                  high p50        p99    low p50        p99  low kept  "
+                  "low:high  stops",
+                  "high alone              10         10          -          -         -  "
+                  "       -      0",
+                  "low alone                -          -        100        100   100.0 %  "
+                  "       -      0",
+                  "together               360        360        100        110    98.0 %  "
+                  "   0.278      0",
+                  "Lv1, block             160        160        100        110    98.0 %  "
+                  "   0.625      0",
+                  "Lv2, drain             180        180        100        110    98.0 %  "
+                  "   0.556      0",
+                  "Lv3, interrupt          15         15        100        110    98.0 %  "
+                  "    6.67      2"}));
+    Measured on_a_card = priorities();
+    on_a_card.counts = false;
+    EXPECT_EQ(
+        table(on_a_card).back(),
+        "Lv3, interrupt        5 us       5 us      10 us      10 us   100.0 %         2      2");
+}
+
+TEST(VerifyPriorities, report_has_the_figures_of_the_table) {
+    const Json mode = figures_of(priorities())["modes"][5];
+    EXPECT_EQ(mode["mode"], "Lv3, interrupt");
+    EXPECT_EQ(mode["high"]["p50"], 15);
+    EXPECT_EQ(mode["low"]["p99"], 110);
+    EXPECT_EQ(mode["stops"], 2);
+    EXPECT_EQ(mode["low_iterations_in_requests"], 0);
+    EXPECT_NEAR(mode["low_to_high"].get<double>(), 6.67, 0.01);
+}
+
 TEST(VerifyReport, leaves_no_archive_that_is_not_whole) {
     std::string name = (std::filesystem::temp_directory_path() / "verify-XXXXXX").string();
     ASSERT_NE(::mkdtemp(name.data()), nullptr);
     std::ofstream(name + "/tar") << "#!/bin/sh\necho half >\"$4\"\nexit 2\n";
     std::filesystem::permissions(name + "/tar", std::filesystem::perms::owner_all);
-    const std::string path = std::getenv("PATH");
+    const char* const inherited = std::getenv("PATH");
+    const std::string path = inherited != nullptr ? inherited : "/usr/bin:/bin";
     ::setenv("PATH", (name + ":" + path).c_str(), 1);
     const auto written = write_report(Result{}, name + "/report");
     ::setenv("PATH", path.c_str(), 1);

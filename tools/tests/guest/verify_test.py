@@ -13,7 +13,7 @@ from pathlib import Path
 from guest import GuestTest, cgroup
 from runner.testing.commands import Expected, cases, fails, prints
 
-STAGES = 15
+STAGES = 16
 DEGRADED = Path("/sys/module/amdgpu/parameters/preempt_degraded")
 # A GPU program under stops.
 PROGRAM = 'queue_owner 2 "$0" & p=$!; sleep 4; kill -TERM $p; wait $p'
@@ -48,10 +48,22 @@ class Verify(GuestTest):
         page = (self.folder / "report.txt").read_text()
         self.assertEqual(len(re.findall(r"^[a-z-]+ \([0-9.]+ s\): ", page, re.MULTILINE)), STAGES)
         self.check(f"tar -tzf {self.folder}.tar.gz")
+        self.assert_levels_in_order(report)
         picture = (self.folder / "latency.svg").read_text()
         self.assertGreaterEqual(picture.count("<circle"), 15, "points in the picture, one of each stop")
         parameter = Path("/sys/module/amdgpu/parameters/preempt_verify").read_text()
         self.assertRegex(parameter, "[Y1]", "preempt_verify is as it was")
+
+    def assert_levels_in_order(self, report):
+        """By what the low program does during requests of the high one, once it has been held back."""
+        data = next(stage["data"] for stage in report["stages"] if stage["stage"] == "priorities")
+        self.assertEqual(data["unit"], "iterations")
+        modes = {mode["mode"].partition(",")[0]: mode for mode in data["modes"]}
+        ran = {name: mode["low_iterations_in_requests"] for name, mode in modes.items()}
+        self.assertEqual((ran["Lv2"], ran["Lv3"]), (0, 0))
+        self.assertTrue(ran["together"] >= ran["Lv1"] > 0, ran)
+        self.assertEqual(modes["Lv1"]["low_launches_in_requests"], 0)
+        self.assertEqual(modes["Lv3"]["stops"], 5)
 
     def arm(self, fault):
         self.check(f"vgpu-fault arm {fault}")

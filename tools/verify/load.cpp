@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+// Dispatches spin.s, in this process and in the low program.
+#include "load.hpp"
+
+#include "child.hpp"
+#include "kfd/save_cost.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <numeric>
+#include <optional>
+#include <poll.h>
+#include <thread>
+#include <unistd.h>
+
+extern "C" {
+extern const unsigned char gpu_spin_gfx942_start[], gpu_spin_gfx942_end[];
+extern const unsigned char gpu_spin_gfx90a_start[], gpu_spin_gfx90a_end[];
+extern const unsigned char gpu_spin_gfx908_start[], gpu_spin_gfx908_end[];
+}
+
+namespace verify {
+
+namespace kfd = xpreempt::kfd;
+using std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::uint16_t group_size = 1024;
+constexpr std::uint32_t group_waves = group_size / 64;
+constexpr std::uint64_t kept_in_flight = 2; // by the low program
+constexpr std::chrono::microseconds poll_interval(200);
+
+constexpr gpu_image spin = {{gpu_spin_gfx942_start, gpu_spin_gfx942_end},
+                            {gpu_spin_gfx90a_start, gpu_spin_gfx90a_end},
+                            {gpu_spin_gfx908_start, gpu_spin_gfx908_end}};
+
+} // namespace
+
+struct Load::Shared {
+    struct Arguments { // of spin.s
+        std::uint64_t words;
+        std::uint32_t iterations;
+        std::uint32_t rounds;
+    } arguments;
+    aql_signal signals[in_flight_max];
+    std::uint32_t words[]; // one of each wave
+};
+
+tl::expected<Load::Shape, std::string> Load::low_shape(const Gpu& gpu) {
+    // Milliseconds, by the clock rate of a MI300X: not measured on one.
+    if (!gpu.is_software())
+        return Shape{1024, 16, 1024};
+    const auto topology = kfd::gpu_of(kfd::Roots{}, gpu.id());
+    if (!topology)
+        return tl::make_unexpected(text_of(-topology.error().errno_value));
+    // Two workgroups a CU, and about a million instructions in all, which it executes in 40 ms.
+    const std::uint32_t cus = std::max(kfd::compute_units(*topology), 1U);
+    return Shape{2 * cus, 16, std::max(64 / cus, 1U)};
+}
+
+tl::expected<Load::Shape, std::string> Load::high_shape(const Gpu& gpu) {
+    auto shape = low_shape(gpu);
+    if (shape)
+        *shape = {4, 1, shape->rounds};
+    return shape;
+}
+
+std::uint64_t Load::iterations_of(const Shape& shape) {
+    return std::uint64_t{shape.workgroups} * group_waves * shape.iterations;
+}
+
+tl::expected<std::unique_ptr<Load>, std::string> Load::create(Gpu& gpu, const Shape& shape) {
+    std::unique_ptr<Load> load(new Load(gpu, shape));
+    const std::size_t bytes =
+        sizeof(Shared) + std::size_t{shape.workgroups} * group_waves * sizeof(std::uint32_t);
+    int error = gpu_program_load(gpu.device(), &spin, &load->program_);
+    if (error == 0)
+        error = kfd_buffer_alloc(gpu.device(), KFD_IN_SYSTEM, bytes, &load->buffer_);
+    if (error != 0)
+        return tl::make_unexpected("cannot load a kernel: " + text_of(error));
+    auto queue = Queue::create(gpu);
+    if (!queue)
+        return tl::make_unexpected(queue.error());
+    load->queue_ = std::move(*queue);
+    Shared& shared = *load->shared();
+    shared.arguments = {reinterpret_cast<std::uintptr_t>(shared.words), shape.iterations,
+                        shape.rounds};
+    return load;
+}
+
+Load::~Load() {
+    // The queue goes first: kernels in flight use the memory.
+    queue_.reset();
+    gpu_program_free(gpu_.device(), &program_);
+    kfd_buffer_free(gpu_.device(), &buffer_);
+}
+
+void Load::launch() {
+    aql_signal& signal = shared()->signals[launched_ % in_flight_max];
+    signal.kind = 1;
+    signal.value = 1;
+    aql_dispatch dispatch{};
+    dispatch.kernel_object = program_.kernel_object;
+    dispatch.kernarg = &shared()->arguments;
+    dispatch.workgroup_size = group_size;
+    dispatch.num_workgroups = shape_.workgroups;
+    dispatch.signal = &signal;
+    aql_queue_dispatch(queue_->get(), &dispatch);
+    ++launched_;
+}
+
+std::uint64_t Load::done() {
+    while (done_ < launched_ &&
+           std::atomic_ref(shared()->signals[done_ % in_flight_max].value).load() == 0)
+        ++done_;
+    return done_;
+}
+
+bool Load::wait() {
+    const auto deadline = steady_clock::now() + std::chrono::milliseconds(patience_ms);
+    while (done() < launched_ && steady_clock::now() < deadline)
+        std::this_thread::sleep_for(poll_interval);
+    return done() == launched_;
+}
+
+std::uint64_t Load::iterations() const {
+    const std::span words(shared()->words, std::size_t{shape_.workgroups} * group_waves);
+    return std::accumulate(
+        words.begin(), words.end(), std::uint64_t{0},
+        [](std::uint64_t sum, std::uint32_t& word) { return sum + std::atomic_ref(word).load(); });
+}
+
+namespace {
+
+class LowProgram {
+public:
+    explicit LowProgram(Load& load) : load_(load) {}
+    // Launches what is to be in flight, and notes the ends of kernels.
+    void step();
+    void answer(const std::string& question);
+    [[nodiscard]] bool idle() { return !launches_ && load_.done() == load_.launched(); }
+
+private:
+    Load& load_;
+    bool launches_ = false;
+    std::uint64_t seen_ = 0; // done
+    std::optional<steady_clock::time_point> last_end_;
+    std::vector<std::int64_t> times_ns_;
+};
+
+void LowProgram::step() {
+    for (; seen_ < load_.done(); ++seen_) {
+        const auto now = steady_clock::now();
+        times_ns_.push_back(std::chrono::nanoseconds(now - last_end_.value_or(now)).count());
+        last_end_ = now;
+    }
+    while (launches_ && load_.launched() - load_.done() < kept_in_flight)
+        load_.launch();
+}
+
+void LowProgram::answer(const std::string& question) {
+    if (question == "times\n") {
+        fmt::print("{}\n", fmt::join(times_ns_, " "));
+        times_ns_.clear();
+        last_end_.reset();
+        return;
+    }
+    step(); // a pause leaves two kernels in flight
+    if (question == "launch\n") {
+        launches_ = true;
+        last_end_ = last_end_.value_or(steady_clock::now());
+    } else if (question == "pause\n" || question == "drain\n") {
+        launches_ = false;
+    }
+    if (question == "drain\n" && !load_.wait())
+        return fmt::print("its kernels do not end within {} s\n", patience_ms / 1000);
+    step();
+    fmt::print("{} {} {}\n", load_.iterations(), load_.launched(), load_.done());
+}
+
+} // namespace
+
+int run_low_program(std::uint32_t gpu_id) {
+    ::setvbuf(stdout, nullptr, _IOLBF, 0);
+    const auto gpu = Gpu::open(gpu_id);
+    const auto shape = gpu ? Load::low_shape(**gpu) : tl::make_unexpected(gpu.error());
+    const auto load = shape ? Load::create(**gpu, *shape) : tl::make_unexpected(shape.error());
+    if (!load) {
+        fmt::print("{}\n", load.error());
+        return 1;
+    }
+    fmt::print("{}{}\n", Child::ready, (*load)->queue_id());
+    LowProgram program(**load);
+    const timespec interval{0, std::chrono::nanoseconds(poll_interval).count()};
+    for (std::array<char, 64> line{};;) {
+        program.step();
+        pollfd questions{STDIN_FILENO, POLLIN, 0};
+        if (::ppoll(&questions, 1, program.idle() ? nullptr : &interval, nullptr) <= 0)
+            continue;
+        if (std::fgets(line.data(), static_cast<int>(line.size()), stdin) == nullptr)
+            return 0;
+        program.answer(line.data());
+    }
+}
+
+} // namespace verify

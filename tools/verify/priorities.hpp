@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// Figures of two programs that share a GPU, for stage priorities: their table, and the verdict on
+// counts.
+#pragma once
+
+#include "stage.hpp"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace verify {
+
+// Counts of the low program: iterations of all of its waves, kernels launched and ended.
+struct LowCounts {
+    std::uint64_t iterations = 0, launched = 0, done = 0;
+};
+
+// A request of the high program: when it arrives, when the low program has been held back as its
+// level does it, and when the last kernel of the request has signalled.
+struct Request {
+    LowCounts arrived, prepared, completed;
+    std::uint64_t ns = 0; // without the time for counting
+};
+
+enum class Sharing : std::uint8_t { high_alone, low_alone, together, block, drain, interrupt };
+
+// Some requests in one way of sharing. No kernel is in flight at its begin and at its end.
+struct Mode {
+    std::vector<Request> requests;
+    LowCounts begin, end;
+    std::uint64_t ns = 0;
+    std::vector<std::uint64_t> low_ns; // from the end of a kernel to that of the next
+    std::uint64_t stops = 0;
+};
+
+struct Measured {
+    // On the software GPU time means nothing: figures are iterations, of both programs together.
+    bool counts = false;
+    std::uint64_t low_kernel = 0, high_request = 0; // iterations
+    std::array<Mode, 6> modes;                      // by Sharing
+
+    [[nodiscard]] const Mode& of(Sharing sharing) const {
+        return modes[static_cast<std::size_t>(sharing)];
+    }
+};
+
+// Its head, and a row of each mode.
+std::vector<std::string> table(const Measured& measured);
+Json figures_of(const Measured& measured);
+// The same for times and counts.
+void judge(const Measured& measured, Checks& checks);
+
+} // namespace verify

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+// Stage priorities: short requests beside a program that fills the GPU, in each way of sharing it.
+#include "priorities.hpp"
+
+#include "bench.hpp"
+#include "child.hpp"
+#include "load.hpp"
+#include "operator.hpp"
+
+#include <fmt/format.h>
+#include <sstream>
+#include <thread>
+
+namespace verify {
+
+using std::chrono::steady_clock;
+
+namespace {
+
+constexpr unsigned kernels_of_request = 4;
+
+std::uint64_t ns_of(steady_clock::duration time) {
+    return static_cast<std::uint64_t>(std::chrono::nanoseconds(time).count());
+}
+
+// The high program is this process, the low one a child, which it holds back as xpreemptd or
+// libxpreempt would.
+class Experiment {
+public:
+    static tl::expected<std::unique_ptr<Experiment>, std::string> create(Gpu& gpu);
+
+    // Returns false if something failed, which failure() then says.
+    bool measure(Sharing sharing, unsigned requests);
+    [[nodiscard]] const Measured& measured() const { return measured_; }
+    [[nodiscard]] const std::string& failure() const { return failure_; }
+
+private:
+    Experiment() = default;
+    bool fails(const std::string& why) {
+        failure_ = why;
+        return false;
+    }
+    bool tell_low(const char* what, LowCounts& counts);
+    bool wait_for_low_kernel();
+    bool serve(Sharing sharing, Mode& mode);
+    bool hold_back(Sharing sharing, LowCounts& counts);
+    bool release(Sharing sharing, LowCounts& counts);
+    bool switch_low(Entries entries);
+    bool run_request();
+
+    Measured measured_;
+    std::unique_ptr<Load> high_;
+    std::unique_ptr<Child> low_;
+    Operator by_;
+    std::string failure_;
+};
+
+tl::expected<std::unique_ptr<Experiment>, std::string> Experiment::create(Gpu& gpu) {
+    std::unique_ptr<Experiment> made(new Experiment);
+    const auto low_shape = Load::low_shape(gpu), high_shape = Load::high_shape(gpu);
+    if (!low_shape || !high_shape)
+        return tl::make_unexpected((low_shape ? high_shape : low_shape).error());
+    auto high = Load::create(gpu, *high_shape);
+    if (!high)
+        return tl::make_unexpected(high.error());
+    made->high_ = std::move(*high);
+    auto low = Child::start(gpu.id(), Child::low_program);
+    if (!low)
+        return tl::make_unexpected(low.error());
+    made->low_ = std::move(*low);
+    made->measured_.counts = gpu.is_software();
+    made->measured_.low_kernel = Load::iterations_of(*low_shape);
+    made->measured_.high_request = kernels_of_request * Load::iterations_of(*high_shape);
+    return made;
+}
+
+bool Experiment::tell_low(const char* what, LowCounts& counts) {
+    const std::string answer = low_->ask(what);
+    std::istringstream words(answer);
+    if (words >> counts.iterations >> counts.launched >> counts.done)
+        return true;
+    return fails(fmt::format("the low program answers \"{}\" to {}", answer, what));
+}
+
+// Between two requests the low program runs for as long as one of its kernels takes.
+bool Experiment::wait_for_low_kernel() {
+    const auto deadline = steady_clock::now() + std::chrono::milliseconds(patience_ms);
+    LowCounts from, now;
+    if (!tell_low("counts", from))
+        return false;
+    while (tell_low("counts", now)) {
+        if (now.iterations - from.iterations >= measured_.low_kernel)
+            return true;
+        if (steady_clock::now() > deadline)
+            return fails(
+                fmt::format("the low program does not run: no kernel in {} s", patience_ms / 1000));
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return false;
+}
+
+bool Experiment::run_request() {
+    for (unsigned i = 0; i < kernels_of_request; ++i)
+        high_->launch();
+    return high_->wait() ||
+           fails(fmt::format("a request does not end within {} s", patience_ms / 1000));
+}
+
+bool Experiment::switch_low(Entries entries) {
+    const auto switched = send(by_.fd(), low_->pid(), 0, entries);
+    return switched.has_value() || fails("SWITCH of the low program: " + switched.error());
+}
+
+bool Experiment::hold_back(Sharing sharing, LowCounts& counts) {
+    const std::array<std::uint32_t, 1> queue{low_->queue_id()};
+    switch (sharing) {
+    case Sharing::block: return tell_low("pause", counts);
+    case Sharing::drain: return tell_low("drain", counts);
+    case Sharing::interrupt: return switch_low(stops_of(queue));
+    default: return true;
+    }
+}
+
+bool Experiment::release(Sharing sharing, LowCounts& counts) {
+    const std::array<std::uint32_t, 1> queue{low_->queue_id()};
+    switch (sharing) {
+    case Sharing::block:
+    case Sharing::drain: return tell_low("launch", counts);
+    case Sharing::interrupt: return switch_low(resumes_of(queue));
+    default: return true;
+    }
+}
+
+bool Experiment::serve(Sharing sharing, Mode& mode) {
+    Request request;
+    if (!tell_low("counts", request.arrived))
+        return false;
+    const auto arrival = steady_clock::now();
+    if (!hold_back(sharing, request.prepared))
+        return false;
+    request.ns = ns_of(steady_clock::now() - arrival);
+    if (!tell_low("counts", request.prepared))
+        return false;
+    const auto submission = steady_clock::now();
+    if (!run_request())
+        return false;
+    request.ns += ns_of(steady_clock::now() - submission);
+    if (!tell_low("counts", request.completed))
+        return false;
+    mode.stops += sharing == Sharing::interrupt ? 1 : 0;
+    mode.requests.push_back(request);
+    LowCounts ignored;
+    return release(sharing, ignored);
+}
+
+bool Experiment::measure(Sharing sharing, unsigned requests) {
+    Mode& mode = measured_.modes[static_cast<std::size_t>(sharing)];
+    LowCounts ignored;
+    if (!tell_low("counts", mode.begin))
+        return false;
+    const auto begin = steady_clock::now();
+    if (sharing != Sharing::high_alone && !tell_low("launch", ignored))
+        return false;
+    for (unsigned i = 0; i < requests; ++i) {
+        if (sharing != Sharing::high_alone && !wait_for_low_kernel())
+            return false;
+        if (sharing != Sharing::low_alone && !serve(sharing, mode))
+            return false;
+    }
+    if (!tell_low("drain", mode.end))
+        return false;
+    mode.ns = ns_of(steady_clock::now() - begin);
+    std::istringstream times(low_->ask("times"));
+    for (std::uint64_t ns = 0; times >> ns;)
+        mode.low_ns.push_back(ns);
+    return true;
+}
+
+} // namespace
+
+void run_priorities(Bench& bench, Checks& checks) {
+    const auto experiment = Experiment::create(bench.gpu());
+    if (!checks.check(experiment.has_value(), "a high and a low program start",
+                      experiment ? "" : experiment.error()))
+        return;
+    for (const Sharing sharing : {Sharing::high_alone, Sharing::low_alone, Sharing::together,
+                                  Sharing::block, Sharing::drain, Sharing::interrupt}) {
+        if ((*experiment)->measure(sharing, bench.options().rounds))
+            continue;
+        const std::string& failure = (*experiment)->failure();
+        if (failure.find("EPERM") != std::string::npos)
+            return checks.skip("not allowed to stop queues of another process: run as root "
+                               "(CAP_SYS_PTRACE)");
+        return (void)checks.check(false, "both programs run", failure);
+    }
+    const Measured& measured = (*experiment)->measured();
+    for (const std::string& line : table(measured))
+        checks.note(line);
+    checks.data = figures_of(measured);
+    judge(measured, checks);
+}
+
+} // namespace verify
