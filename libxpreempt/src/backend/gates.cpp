@@ -160,7 +160,7 @@ void Gates::forget() {
 std::uint32_t Gates::waiters(hip::QueueRef queue) const {
     const std::lock_guard lock(mutex_);
     return static_cast<std::uint32_t>(std::ranges::count_if(
-        waiters_, [&](const Waiter& waiter) { return waiter.queues.contains(queue); }));
+        waiters_, [&](const Refs& queues) { return queues.contains(queue); }));
 }
 
 // The border to the hook and to HIP: no exception leaves. Without memory a call isn't gated.
@@ -181,13 +181,15 @@ void Gates::after(const Call* call, int error) try {
 void Gates::enter(const Call& call) {
     if (direct_.any())
         enter_direct(call);
-    enter_held(call);
     // A capture ends with its stream. Before the call: the next stream may get the address in it.
+    // Before the lifts: until then a touch may bring the stream to a queue.
     if (call.call_class == CallClass::stream_destroy && is_handle(call.handle)) {
         destroyed_(const_cast<void*>(call.stream));
         captures_.ended(call.stream);
         captures_.change(changing = call.stream, true);
-    } else if (call.call_class == CallClass::device_reset) {
+    }
+    enter_held(call);
+    if (call.call_class == CallClass::device_reset) {
         thread_state().reset =
             direct_.begin_reset([this](const void* key) { return !mapping_.is_elsewhere(key); });
         for (const void* captured : captures_.captured())
@@ -455,7 +457,7 @@ void Gates::wait_outside(const Call& call) {
     if (queues.empty())
         return;
     lock.lock();
-    const auto mine = waiters_.insert(waiters_.end(), Waiter{queues});
+    const auto mine = waiters_.insert(waiters_.end(), queues);
     // Copies and host functions of a held stream end without a resume and without a notice: poll.
     for (auto pause = 1ms; !shut_.load(std::memory_order_relaxed);
          pause = std::min(2 * pause, 64ms)) {
@@ -465,7 +467,7 @@ void Gates::wait_outside(const Call& call) {
         order_.ensure_watched();
         queues = in_the_way(call);
         lock.lock();
-        mine->queues = queues;
+        *mine = queues;
         if (queues.empty())
             break;
     }

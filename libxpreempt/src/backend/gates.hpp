@@ -47,6 +47,9 @@ public:
     Result<bool> is_idle(hip::Stream handle);
     Result<void> touch(hip::Stream handle);    // hip::touch_stream(), and waits for the packet
     Result<int> device_of(hip::Stream handle); // see hip::device_of()
+    // The stream that the handle names when the call begins, and its device. It has a queue if the
+    // hook is loaded. EBUSY: another thread destroys it.
+    Result<std::pair<hook::StreamRecord, int>> identify(hip::Stream handle);
     Result<void> wait_for(hip::Stream handle);
 
     // Called after calls that put work into a stream, in the program's threads and without locks,
@@ -68,9 +71,6 @@ public:
     static void forget();
 
 private:
-    struct Waiter {
-        std::set<hip::QueueRef> queues;
-    };
     // A stream whose queue was found not to be stopped, as of a generation: what the calling thread
     // launches into it needs no look.
     struct FreeStream {
@@ -130,7 +130,7 @@ private:
     mutable std::mutex mutex_; // all below
     std::condition_variable changed_;
     std::uint64_t changes_ = 0;
-    std::list<Waiter> waiters_;
+    std::list<std::set<hip::QueueRef>> waiters_; // the queues of each
     std::uint32_t released_ = 0; // calls that waited until shut() and haven't returned
 };
 

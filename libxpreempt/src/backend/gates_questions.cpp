@@ -67,6 +67,17 @@ Result<int> Gates::device_of(hip::Stream handle) {
     return question ? hip::device_of(*hip, handle) : fail(EBUSY, Op::call_hip);
 }
 
+Result<std::pair<hook::StreamRecord, int>> Gates::identify(hip::Stream handle) {
+    const hip::Stream key = mapping_.key_of(handle);
+    const Captures::Question question(captures_, key, true); // so that no other one gets it
+    if (!question)
+        return fail(EBUSY, Op::call_hip);
+    const int device = TRY(device_of(handle));
+    if (mapping_.available() && !mapping_.queue_of(key))
+        TRY(touch(handle));
+    return std::pair(hook::StreamRecord{key, handle, mapping_.birth_of(key)}, device);
+}
+
 bool Gates::is_blocking(hip::Stream handle) {
     const auto hip = find_hip_();
     const Captures::Question question(captures_, handle, true);

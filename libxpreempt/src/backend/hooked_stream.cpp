@@ -5,7 +5,9 @@
 #include "backend/stream_queue.hpp"
 #include "backend/together.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace xpreempt::backend {
 
@@ -13,8 +15,8 @@ using xqueue::HoldMode;
 using xqueue::Level;
 
 HookedStream::~HookedStream() {
-    while (HookedStream::release()) {
-    }
+    if (holds_ > 0)
+        end();
 }
 
 xqueue::LevelChoice HookedStream::level(bool allow_shared) const {
@@ -29,61 +31,94 @@ Result<Level> HookedStream::begin(const HoldMode& mode) {
     const Level best = level(mode.allow_shared).level;
     if ((mode.exact && best < highest_.load(std::memory_order_relaxed)) || best < mode.least)
         return fail(EOPNOTSUPP, Op::choose_level);
-    if (best == Level::block) {
-        calls_->withhold();
-        return best;
-    }
-    const bool drains = best == Level::deactivate && transport_.can(StopType::drain);
-    if (const auto stopped =
+    if (best > Level::block) {
+        const bool drains = best == Level::deactivate && transport_.can(StopType::drain);
+        const auto stopped =
             hold_.stop(drains ? StopType::drain : StopType::save, mode.allow_shared);
-        !stopped) {
+        if (stopped)
+            return best;
         if (mode.exact || mode.least > Level::block)
             return tl::make_unexpected(stopped.error());
-        calls_->withhold();
-        return Level::block;
     }
-    return best;
+    calls_->withhold();
+    return Level::block;
+}
+
+// The last hold.
+void HookedStream::end() {
+    if (hold_.any())
+        hold_.start();
+    else if (held_level_ == Level::block)
+        calls_->admit();
+}
+
+// Returns the xqueue that has its place, and then without the lock.
+std::shared_ptr<xqueue::Holdable> HookedStream::replacement(Lock& lock) const {
+    auto xqueue = xqueue_.stream;
+    if (xqueue != nullptr)
+        lock.unlock();
+    return xqueue;
 }
 
 Result<Level> HookedStream::hold(const HoldMode& mode) {
+    Lock lock(mutex_);
+    if (const auto xqueue = replacement(lock))
+        return xqueue->hold(mode);
     // Without the hook we see neither the stream's calls nor its queue.
     if (!mapping_.available())
         return fail(ENOSYS, Op::choose_level);
-    const std::lock_guard lock(mutex_);
     if (holds_ == 0) {
         held_level_ = TRY(begin(mode));
     } else if (held_level_ < mode.least) {
         return fail(EOPNOTSUPP, Op::choose_level); // the first hold decides the level
     }
     ++holds_;
-    report_holds();
+    if (observer_)
+        observer_->note_hold();
     return held_level_;
 }
 
 Result<void> HookedStream::release() {
-    const std::lock_guard lock(mutex_);
+    Lock lock(mutex_);
+    if (const auto xqueue = replacement(lock))
+        return xqueue->release();
     if (holds_ == 0)
         return fail(ENOENT, Op::nothing_held);
-    if (holds_ == 1) {
-        if (hold_.any()) {
-            hold_.start();
-        } else if (held_level_ == Level::block) {
-            calls_->admit();
-        }
-    }
+    if (holds_ == 1)
+        end();
     --holds_;
-    report_holds();
+    if (observer_)
+        observer_->note_hold();
     return {};
 }
 
-std::uint32_t HookedStream::holds() const {
-    const std::lock_guard lock(mutex_);
-    return holds_;
+// The queue has both holds for a moment, so that it doesn't run between.
+Result<void> HookedStream::pass_to(Xqueue xqueue, Level least) {
+    const Lock lock(mutex_);
+    if (xqueue.stream != nullptr) {
+        for (std::uint32_t holds = holds_; holds > 0; --holds) {
+            const auto held = xqueue.stream->hold({.least = std::min(least, held_level_)});
+            const int problem = held ? 0 : held.error().errno_value;
+            if (problem == ENOMEM || problem == EOPNOTSUPP)
+                return tl::make_unexpected(held.error());
+            if (problem != 0) // the driver refuses it now: at any level
+                (void)xqueue.stream->hold({.least = least = Level::block});
+        }
+        if (std::exchange(holds_, 0) > 0)
+            end();
+    }
+    xqueue_ = std::move(xqueue);
+    return {};
 }
 
-Result<bool> HookedStream::stop(xqueue::Patience) {
-    TRY(hold({}));
-    return true;
+HookedStream::Xqueue HookedStream::xqueue() const {
+    const Lock lock(mutex_);
+    return xqueue_;
+}
+
+std::uint32_t HookedStream::holds() const {
+    const Lock lock(mutex_);
+    return holds_;
 }
 
 std::vector<xqueue::QueueName> HookedStream::queues() const {
@@ -93,14 +128,10 @@ std::vector<xqueue::QueueName> HookedStream::queues() const {
 }
 
 void HookedStream::observe(std::shared_ptr<xqueue::Observer> observer) {
-    calls_->observe(observer);
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
+    if (xqueue_.stream == nullptr) // else its calls are the xqueue's
+        calls_->observe(observer);
     observer_.swap(observer);
-}
-
-void HookedStream::report_holds() {
-    if (observer_)
-        observer_->note_hold();
 }
 
 } // namespace xpreempt::backend

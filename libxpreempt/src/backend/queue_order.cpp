@@ -294,15 +294,8 @@ bool QueueOrder::lifted(hip::QueueRef queue) const {
 }
 
 bool QueueOrder::add_owner(std::uint64_t owner, hip::Stream stream) {
-    const std::uint64_t birth = mapping_.birth_of(stream);
     const std::lock_guard lock(priorities_mutex_);
-    // A stream that was destroyed may have left its owner behind, and its address to this one.
-    if (birth != 0 && std::ranges::any_of(priorities_, [=](const auto& known) {
-            return known.second.stream == stream && known.second.birth == birth;
-        }))
-        return false;
-    priorities_[owner] = {stream, birth, 0};
-    return true;
+    return priorities_.try_emplace(owner, Owned{stream, 0}).second;
 }
 
 void QueueOrder::set_priority(std::uint64_t owner, std::int32_t priority) {
@@ -319,15 +312,6 @@ void QueueOrder::set_priority(std::uint64_t owner, std::int32_t priority) {
 void QueueOrder::forget_owner(std::uint64_t owner) {
     const std::lock_guard lock(priorities_mutex_);
     priorities_.erase(owner);
-}
-
-std::optional<std::uint64_t> QueueOrder::owner_of(hip::Stream key) const {
-    const std::uint64_t birth = mapping_.birth_of(key);
-    const std::lock_guard lock(priorities_mutex_);
-    for (const auto& [owner, owned] : priorities_)
-        if (owned.stream == key && owned.birth == birth)
-            return owner;
-    return std::nullopt;
 }
 
 void QueueOrder::shut() {

@@ -73,11 +73,10 @@ public:
     // The queue runs now to unblock a higher priority.
     [[nodiscard]] bool lifted(hip::QueueRef queue) const;
 
-    // A stream's priority is its owner's; 0 without one. False: it has another owner.
+    // A stream's priority is the highest of its owners; 0 without one. False: the owner is known.
     bool add_owner(std::uint64_t owner, hip::Stream stream);
     void set_priority(std::uint64_t owner, std::int32_t priority);
     void forget_owner(std::uint64_t owner);
-    [[nodiscard]] std::optional<std::uint64_t> owner_of(hip::Stream key) const;
 
     // Called without a lock after lifts or stopped queues changed. Set once, before the first hold.
     void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
@@ -105,7 +104,6 @@ private:
 
     struct Owned {
         hip::Stream stream;
-        std::uint64_t birth; // of the stream; 0: not known
         std::int32_t priority;
     };
     mutable std::mutex priorities_mutex_;

@@ -25,6 +25,11 @@ Result<void> StreamHold::stop(StopType type, bool allow_shared) try {
         }
         stopped_.push_back(queue);
     }
+    // Last: Gates ends the holds that are there when the stream is destroyed.
+    if (mapping_.birth_of(key_) != birth_) {
+        start();
+        return fail(EBUSY, Op::call_hip);
+    }
     return {};
 } catch (const std::bad_alloc&) { // before the first hold
     return fail(ENOMEM, Op::allocate);

@@ -19,7 +19,7 @@ template <typename T> class HandleTable {
 public:
     std::uint64_t insert(std::shared_ptr<T> object) {
         const std::lock_guard lock(mutex_);
-        if (free_.capacity() <= slots_.size()) // free() must not allocate
+        if (free_.capacity() <= slots_.size()) // remove() must not allocate
             free_.reserve(2 * slots_.size() + 1);
         std::size_t index = slots_.size();
         if (free_.empty()) {
@@ -32,18 +32,6 @@ public:
         return handle(index);
     }
 
-    // Returns a handle whose object fill() sets later; until then find() returns EBADF.
-    std::uint64_t reserve() { return insert(nullptr); }
-    void fill(std::uint64_t value, std::shared_ptr<T> object) {
-        const std::lock_guard lock(mutex_);
-        slots_[value & 0xffffffffU].object = std::move(object);
-    }
-    // Frees a reserved handle that was not filled.
-    void give_back(std::uint64_t value) {
-        const std::lock_guard lock(mutex_);
-        free(value & 0xffffffffU);
-    }
-
     Result<std::shared_ptr<T>> find(std::uint64_t value) const {
         const std::lock_guard lock(mutex_);
         return slots_[TRY(index_of(value))].object;
@@ -52,7 +40,8 @@ public:
     Result<std::shared_ptr<T>> remove(std::uint64_t value) {
         const std::lock_guard lock(mutex_);
         const std::size_t index = TRY(index_of(value));
-        free(index);
+        free_.push_back(index);
+        ++slots_[index].generation;
         return std::move(slots_[index].object);
     }
 
@@ -84,11 +73,6 @@ private:
             return fail(EBADF, Op::handle, static_cast<std::uint32_t>(index));
         return index;
     }
-    void free(std::size_t index) {
-        free_.push_back(index);
-        ++slots_[index].generation;
-    }
-
     mutable std::mutex mutex_;
     std::vector<Slot> slots_;
     std::vector<std::size_t> free_;

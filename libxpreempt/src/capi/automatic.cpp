@@ -179,16 +179,16 @@ bool AutomaticStreams::note_work(hip::Stream key) {
 
 // False: nothing of the stream has reached a queue, or there is no memory.
 bool AutomaticStreams::add(hip::Stream key) try {
-    if (library_.owner_of(key).is_xqueue())
-        return true; // the program has made its own
-    const auto made = library_.hooked_stream_of(key);
-    if (!made)
-        return false;
-    (*made)->limit_level(defaults_.level);
+    const auto owner = library_.ensure_owner_of(key);
+    if (!owner || owner->is_xqueue())
+        return owner.has_value(); // the program has made its own
+    owner->hooked->limit_level(defaults_.level);
     if (defaults_.level == xqueue::Level::block)
-        (*made)->pace(defaults_.threshold, defaults_.batch);
-    (*made)->set_attributes(defaults_.attributes);
-    library_.set_priority(Library::owner_of(*made, key), defaults_.priority);
+        owner->hooked->pace(defaults_.threshold, defaults_.batch);
+    library_.rank(*owner, [this](auto& stream) {
+        stream.set_attributes(defaults_.attributes);
+        stream.set_priority(defaults_.priority);
+    });
     if (const auto updated = library_.update_daemon(); !updated)
         log::report(log::Level::warning, "XSCHED_AUTO_XQUEUE_PRIORITY: %s", refusal());
     return true;

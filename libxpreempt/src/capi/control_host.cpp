@@ -21,41 +21,32 @@ std::uint64_t handle_of(hip::Stream stream) {
     return reinterpret_cast<std::uintptr_t>(stream);
 }
 
-// A hold of a stream. If the stream gets an xqueue meanwhile, the xqueue takes the hold over.
-class StreamHold final : public control::Hold {
-public:
-    StreamHold(Library& library, hip::Stream key) : library_(library), key_(key) {}
-
-    // The stream is held: from now on another one with this handle is not meant. Allocates nothing.
-    void began() { birth_ = library_.mapping().birth_of(key_); }
-
+// Doesn't keep the object alive: an xqueue's destruction resumes it, and must not wait for the
+// socket.
+struct OwnerHold final : control::Hold {
     void release() override {
-        if (const auto owner = library_.owner_of(key_); owner.stream != nullptr && !ended())
-            (void)owner.stream->release();
+        if (const auto held = owner.lock())
+            (void)held->release();
     }
     [[nodiscard]] bool ended() const override {
-        return library_.mapping().birth_of(key_) != birth_;
+        const auto held = owner.lock();
+        return held == nullptr || !held->lives();
     }
 
-private:
-    Library& library_;
-    const hip::Stream key_;
-    std::uint64_t birth_ = 0;
+    std::weak_ptr<xqueue::Holdable> owner;
 };
 
-// Doesn't keep the xqueue alive: its destruction resumes it, and must not wait for the socket.
-class XqueueHold final : public control::Hold {
-public:
-    explicit XqueueHold(std::weak_ptr<xqueue::Holdable> xqueue) : xqueue_(std::move(xqueue)) {}
-    void release() override {
-        if (const auto xqueue = xqueue_.lock())
-            (void)xqueue->release();
-    }
-    [[nodiscard]] bool ended() const override { return xqueue_.expired(); }
-
-private:
-    std::weak_ptr<xqueue::Holdable> xqueue_;
-};
+// EBUSY: other streams share the stream's queue, and may not stop with it.
+Result<void> check_stoppable(const Library& library, hip::Stream stream, bool allow_shared) {
+    const auto queue = TRY(library.mapping().queue_of(stream));
+    const auto level = backend::level_of(library.transport(), library.probe(), library.mapping(),
+                                         stream, allow_shared);
+    if (level.level != xqueue::Level::block)
+        return {};
+    return queue.num_streams > 1 && !allow_shared
+               ? fail(EBUSY, Op::share_queue, queue.kfd_queue_id)
+               : fail(EOPNOTSUPP, Op::preempt_queue, queue.kfd_queue_id);
+}
 
 } // namespace
 
@@ -171,12 +162,12 @@ std::vector<wire::Xqueue> ControlHost::xqueues() {
 // A person at a terminal means the GPU: at level 1 launched work would continue.
 Result<control::Suspended> ControlHost::suspend_stream(hip::Stream key, bool allow_shared) {
     if (!library_.owner_of(key).is_xqueue())
-        TRY(library_.stoppable_queue(key, allow_shared));
-    auto hold = std::make_unique<StreamHold>(library_, key); // first: it may find no memory
+        TRY(check_stoppable(library_, key, allow_shared));
+    auto hold = std::make_unique<OwnerHold>(); // first: it may find no memory
     const auto owner = TRY(library_.ensure_owner_of(key));
     const auto held =
         TRY(owner.stream->hold({.least = xqueue::Level::deactivate, .allow_shared = allow_shared}));
-    hold->began();
+    hold->owner = owner.hooked;
     return control::Suspended{std::move(hold), static_cast<std::uint32_t>(held)};
 }
 
@@ -185,9 +176,10 @@ Result<control::Suspended> ControlHost::suspend(wire::Object object, std::uint64
     library_.release_at_exit();
     if (object == wire::Object::stream)
         return suspend_stream(stream_of(handle), (flags & wire::allow_shared) != 0);
-    const auto xqueue = TRY(library_.find_xqueue(handle)).stream;
-    auto hold = std::make_unique<XqueueHold>(xqueue);
-    const auto level = TRY(xqueue->hold({.exact = (flags & wire::exact) != 0}));
+    const auto owner = TRY(library_.find_xqueue(handle));
+    auto hold = std::make_unique<OwnerHold>();
+    const auto level = TRY(owner.stream->hold({.exact = (flags & wire::exact) != 0}));
+    hold->owner = owner.stream;
     return control::Suspended{std::move(hold), static_cast<std::uint32_t>(level)};
 }
 

@@ -160,11 +160,6 @@ Result<const hip::Functions*> Library::hip() {
     return &*hip_;
 }
 
-Result<void> Library::ensure_mapped(hip::Stream stream) {
-    return mapping_.available() && !mapping_.queue_of(stream) ? gates_.touch(stream)
-                                                              : Result<void>();
-}
-
 std::shared_ptr<backend::DirectCalls> Library::direct_calls(hip::Stream key, hip::Stream handle,
                                                             std::optional<int> device) {
     if (!mapping_.available())
@@ -176,73 +171,96 @@ std::shared_ptr<backend::DirectCalls> Library::direct_calls(hip::Stream key, hip
         });
 }
 
-Library::Owner Library::owner_of(const HookedStreams::Pointer& hooked, hip::Stream key) {
-    return {reinterpret_cast<std::uintptr_t>(hooked.get()) | hooked_bit, key, hooked};
+Library::Owner Library::owner_of(const Hooked& hooked, hip::Stream key) {
+    if (auto [handle, xqueue] = hooked->xqueue(); xqueue != nullptr)
+        return {handle, key, std::move(xqueue), hooked};
+    return {reinterpret_cast<std::uintptr_t>(hooked.get()) | hooked_bit, key, hooked, hooked};
 }
 
 Library::Owner Library::owner_of(hip::Stream stream) {
     const hip::Stream key = mapping_.key_of(stream);
-    if (const auto handle = order_.owner_of(key))
-        if (const auto xqueue = xqueues.find(*handle))
-            return {*handle, key, *xqueue};
-    const auto hooked = hooked_streams.find(key);
+    const auto hooked = find_hooked(key);
     return hooked ? owner_of(hooked, key) : Owner{};
 }
 
 Result<Library::Owner> Library::ensure_owner(hip::Stream stream) {
-    if (auto owner = owner_of(stream); owner.stream != nullptr)
-        return owner;
-    if (!mapping_.available())
+    auto owner = owner_of(stream);
+    if (!owner.is_xqueue() && !mapping_.available())
         return fail(ENOSYS, Op::map_stream);
+    if (owner.stream != nullptr)
+        return owner;
     // hipStreamPerThread names another stream in the threads of ours that wait for its work.
     if (hip::is_per_thread(stream))
         return fail(EOPNOTSUPP, Op::thread_stream);
-    const auto device = TRY(gates_.device_of(stream));
-    TRY(ensure_mapped(stream));
-    const hip::Stream key = mapping_.key_of(stream);
-    return owner_of(make_hooked(key, stream, device), key);
+    const auto [named, device] = TRY(gates_.identify(stream));
+    return owner_of(TRY(make_hooked(named, device)), const_cast<void*>(named.key));
 }
 
 Result<Library::Owner> Library::ensure_owner_of(hip::Stream key) {
     if (auto owner = owner_of(key); owner.stream != nullptr)
         return owner;
-    return owner_of(TRY(hooked_stream_of(key)), key);
+    for (const hook::StreamRecord& record : mapping_.streams()) {
+        if (record.key != key)
+            continue;
+        if (hip::is_per_thread(const_cast<void*>(record.handle)))
+            return fail(EOPNOTSUPP, Op::thread_stream);
+        return owner_of(TRY(make_hooked(record, mapping_.device_of_null(key))), key);
+    }
+    return fail(ENOENT, Op::map_stream);
 }
 
 Result<Library::Owner> Library::find_xqueue(std::uint64_t handle) const {
-    return Owner{handle, nullptr, TRY(xqueues.find(handle))};
+    return Owner{handle, nullptr, TRY(xqueues.find(handle)), nullptr};
 }
 
-void Library::forget(const HookedStreams::Pointer& hooked) {
+void Library::forget(const Hooked& hooked) {
     scheduling.destroyed(*hooked);
-    order_.forget_owner(owner_of(hooked, nullptr).id);
+    order_.forget_owner(reinterpret_cast<std::uintptr_t>(hooked.get()) | hooked_bit);
 }
 
-void Library::set_priority(const Owner& owner, std::int32_t priority) {
-    owner.stream->set_priority(priority);
-    schedule(owner);
-    order_.set_priority(owner.id, priority);
+void Library::rank(const Owner& found, const std::function<void(xqueue::Holdable&)>& change) {
+    auto owner = found;
+    {
+        const std::lock_guard lock(owners_mutex);
+        if (found.hooked != nullptr) // it may have got an xqueue
+            owner = owner_of(found.hooked, found.key);
+        change(*owner.stream);
+        if (!owner.is_xqueue()) {
+            schedule(owner, owner.key);
+            if (!owner.stream->lives()) // else find_hooked() forgets it
+                forget(owner.hooked);
+        }
+    }
+    order_.set_priority(owner.id, owner.stream->priority());
     if (const auto scheduler = scheduling.running())
         scheduler->changed();
 }
 
-void Library::set_attributes(const Owner& owner, const xqueue::Attributes& attributes) {
-    owner.stream->set_attributes(attributes);
-    schedule(owner);
-    if (const auto scheduler = scheduling.running())
-        scheduler->changed();
+Result<void> Library::hand_over(const Hooked& hooked, std::uint64_t handle,
+                                const std::shared_ptr<xqueue::XQueue>& xqueue) {
+    const auto [stream, name, given] = labels.of_xqueue(handle);
+    xqueue->set_priority(hooked->priority());
+    xqueue->set_attributes(hooked->attributes());
+    schedule({handle, stream, xqueue, hooked}, given);
+    TRY(hooked->pass_to({handle, xqueue}, xqueue->level().level));
+    order_.set_priority(handle, hooked->priority());
+    forget(hooked);
+    hooked->set_priority(0);
+    hooked->set_attributes({});
+    return {};
 }
 
-// Adds a hooked stream that was not scheduled before. An xqueue is scheduled when it is made.
-void Library::schedule(const Owner& owner) {
-    if (owner.is_xqueue() || !order_.add_owner(owner.id, owner.key))
+// Adds one that was not scheduled before, or nothing if it throws.
+void Library::schedule(const Owner& owner, hip::Stream name) {
+    if (!order_.add_owner(owner.id, owner.key))
         return;
     const auto queue = mapping_.queue_of(owner.key);
     try {
-        scheduling.created(owner.stream, {queue ? queue->gpu_id : 0, 0, owner.key});
+        scheduling.created(owner.stream,
+                           {queue ? queue->gpu_id : 0, owner.is_xqueue() ? owner.id : 0, name});
     } catch (const std::bad_alloc&) {
         scheduling.destroyed(*owner.stream);
-        order_.forget_owner(owner.id); // so that the next call adds it
+        order_.forget_owner(owner.id);
         throw;
     }
 }
@@ -261,37 +279,38 @@ std::uint32_t Library::waiters(hip::Stream key, const hip::QueueRecord& queue) c
     return gates_.waiters(hip::ref_of(queue)) + (calls ? calls->waiters() : 0);
 }
 
-HookedStreams::Pointer Library::make_hooked(hip::Stream key, hip::Stream handle,
-                                            std::optional<int> device) {
-    release_at_exit();
-    return hooked_streams.insert(key, std::make_shared<backend::HookedStream>(
-                                          *selected_.transport, selected_.probe, mapping_, holds_,
-                                          key, direct_calls(key, handle, device)));
-}
-
-Result<HookedStreams::Pointer> Library::hooked_stream_of(hip::Stream key) {
-    if (auto known = hooked_streams.find(key))
-        return known;
-    for (const hook::StreamRecord& record : mapping_.streams()) {
-        auto* const handle = const_cast<void*>(record.handle);
-        if (record.key != key)
-            continue;
-        if (hip::is_per_thread(handle))
-            return fail(EOPNOTSUPP, Op::thread_stream);
-        return make_hooked(key, handle, mapping_.device_of_null(key));
+// Forgets those whose stream was destroyed.
+Library::Hooked Library::find_hooked(hip::Stream key) {
+    std::map<hip::Stream, Hooked> dead; // filled without memory
+    std::unique_lock lock(hooked_mutex_);
+    for (auto next = hooked_.begin(); next != hooked_.end();) {
+        const auto entry = next++;
+        if (!entry->second->lives())
+            dead.insert(hooked_.extract(entry));
     }
-    return fail(ENOENT, Op::map_stream);
+    const auto found = hooked_.find(key);
+    auto hooked = found == hooked_.end() ? nullptr : found->second;
+    lock.unlock();
+    for (const auto& [gone, stream] : dead)
+        forget(stream);
+    return hooked;
 }
 
-Result<hip::QueueRecord> Library::stoppable_queue(hip::Stream stream, bool allow_shared) const {
-    const auto queue = TRY(mapping_.queue_of(stream));
-    const auto level =
-        backend::level_of(*selected_.transport, selected_.probe, mapping_, stream, allow_shared);
-    if (level.level != xqueue::Level::block)
-        return queue;
-    return queue.num_streams > 1 && !allow_shared
-               ? fail(EBUSY, Op::share_queue, queue.kfd_queue_id)
-               : fail(EOPNOTSUPP, Op::preempt_queue, queue.kfd_queue_id);
+Result<Library::Hooked> Library::make_hooked(const hook::StreamRecord& stream,
+                                             std::optional<int> device) {
+    auto* const key = const_cast<void*>(stream.key);
+    auto hooked = find_hooked(key);
+    if (hooked == nullptr) {
+        release_at_exit();
+        hooked = std::make_shared<backend::HookedStream>(
+            *selected_.transport, selected_.probe, mapping_, holds_, key, stream.birth,
+            direct_calls(key, const_cast<void*>(stream.handle), device));
+        const std::lock_guard lock(hooked_mutex_);
+        hooked = hooked_.try_emplace(key, hooked).first->second;
+    }
+    if (hooked->birth() != stream.birth)
+        return fail(EBUSY, Op::call_hip);
+    return hooked;
 }
 
 void Library::release_at_exit() {

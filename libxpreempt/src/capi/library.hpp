@@ -4,6 +4,7 @@
 
 #include "backend/direct_calls.hpp"
 #include "backend/gates.hpp"
+#include "backend/hooked_stream.hpp"
 #include "backend/queue_order.hpp"
 #include "backend/stream_queue.hpp"
 #include "backend/together.hpp"
@@ -11,7 +12,6 @@
 #include "base/handle_table.hpp"
 #include "capi/automatic.hpp"
 #include "capi/global.hpp"
-#include "capi/hooked_streams.hpp"
 #include "capi/labels.hpp"
 #include "hip/mapping.hpp"
 #include "hip/runtime.hpp"
@@ -19,6 +19,8 @@
 #include "xqueue/xqueue.hpp"
 
 #include <atomic>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -28,6 +30,8 @@ namespace xpreempt::capi {
 
 class Library {
 public:
+    using Hooked = std::shared_ptr<backend::HookedStream>;
+
     // Made at first use, and never destroyed: handles may be used by other libraries' destructors.
     static Library& instance();
 
@@ -47,39 +51,40 @@ public:
     // HIP may be loaded later than we are, so it is looked for until it is found.
     Result<const hip::Functions*> hip();
 
-    // The stream's queue; a stream without one is touched when HIP is there.
-    Result<void> ensure_mapped(hip::Stream stream);
-
-    // The stream's queue, when it can be stopped mid-kernel. EBUSY: other streams share it.
-    Result<hip::QueueRecord> stoppable_queue(hip::Stream stream, bool allow_shared) const;
-
     // Returns the calls by which the program itself puts work into the stream, or null without the
     // hook, because only the hook sees them. device: the stream's; nullopt: ask HIP when it is
     // needed. The handle of a null stream doesn't name its device.
     std::shared_ptr<backend::DirectCalls> direct_calls(hip::Stream key, hip::Stream handle,
                                                        std::optional<int> device);
 
-    // A stream without an xqueue, by a key of Mapping::streams(), as an object that can be held and
-    // scheduled. Calls nothing of HIP: for threads of ours. ENOENT: the hook knows no such stream.
-    // EOPNOTSUPP: it is a thread's hipStreamPerThread.
-    Result<HookedStreams::Pointer> hooked_stream_of(hip::Stream key);
+    // Null: the stream was never held, ranked or given an xqueue.
+    Hooked find_hooked(hip::Stream key);
+    // The stream as an object that can be held and scheduled, made if it is not there yet. EBUSY:
+    // it was destroyed, and another one has its key.
+    Result<Hooked> make_hooked(const hook::StreamRecord& stream, std::optional<int> device);
     // The object that holds and ranks a stream: its xqueue if it has one, else its hooked stream.
     struct Owner {
         std::uint64_t id = 0; // in QueueOrder: the handle of an xqueue, or hooked_bit and more
         hip::Stream key = nullptr;
         std::shared_ptr<xqueue::Holdable> stream; // null: neither
+        Hooked hooked;                            // null: found by a handle
         [[nodiscard]] bool is_xqueue() const { return stream != nullptr && (id & hooked_bit) == 0; }
     };
-    static Owner owner_of(const HookedStreams::Pointer& hooked, hip::Stream key);
+    static Owner owner_of(const Hooked& hooked, hip::Stream key);
     Owner owner_of(hip::Stream stream);
     // Makes a hooked stream where there is neither. ENOSYS: no hook.
     Result<Owner> ensure_owner(hip::Stream stream);
-    Result<Owner> ensure_owner_of(hip::Stream key); // as hooked_stream_of()
+    // The same by a key of Mapping::streams(). Calls nothing of HIP: for threads of ours. ENOENT:
+    // the hook knows no such stream. EOPNOTSUPP: it is a thread's hipStreamPerThread.
+    Result<Owner> ensure_owner_of(hip::Stream key);
     // The xqueue of a handle.
     Result<Owner> find_xqueue(std::uint64_t handle) const;
-    // For schedulers, to which a hooked stream is added by it.
-    void set_priority(const Owner& owner, std::int32_t priority);
-    void set_attributes(const Owner& owner, const xqueue::Attributes& attributes);
+    // Changes priority or attributes. The schedulers get to know the stream by it.
+    void rank(const Owner& found, const std::function<void(xqueue::Holdable&)>& change);
+    // An xqueue of the stream takes over its holds and its rank. With owners_mutex. After an error
+    // or an exception only the xqueue has changed.
+    Result<void> hand_over(const Hooked& hooked, std::uint64_t handle,
+                           const std::shared_ptr<xqueue::XQueue>& xqueue);
     // After a change of priorities: updates xpreemptd, if it schedules this process.
     Result<void> update_daemon() { return global.update(scheduling.highest_priority()); }
 
@@ -94,25 +99,22 @@ public:
     // is made that a child of fork() must not use.
     void release_at_exit();
 
+    std::mutex owners_mutex; // who owns a stream, and is scheduled; before the schedulers' locks
     HandleTable<xqueue::XQueue> xqueues;
     Labels labels{mapping_};
     sched::LocalScheduling scheduling{together_};
     GlobalScheduling global;
-    HookedStreams hooked_streams{mapping_,
-                                 [this](const HookedStreams::Pointer& hooked) { forget(hooked); }};
 
 private:
     static constexpr std::uint64_t hooked_bit = std::uint64_t{1} << 63; // no handle is that large
 
     Library();
-    HookedStreams::Pointer make_hooked(hip::Stream key, hip::Stream handle,
-                                       std::optional<int> device);
     static void before_fork();
     static void after_fork();
     static const int watches_forks;
     void let_everything_run();
-    void forget(const HookedStreams::Pointer& hooked);
-    void schedule(const Owner& owner);
+    void forget(const Hooked& hooked);
+    void schedule(const Owner& owner, hip::Stream name);
 
     hip::Mapping mapping_;
     backend::Selected selected_;
@@ -126,6 +128,8 @@ private:
     std::atomic<bool> used_{false}; // for more than to look what there is
     std::mutex hip_mutex_;
     std::optional<hip::Functions> hip_;
+    std::mutex hooked_mutex_;
+    std::map<hip::Stream, Hooked> hooked_;
     std::once_flag exit_registered_[2]; // before HIP was loaded, and since
     std::once_flag slots_reported_;
     std::atomic<bool> ended_{false}; // the process is about to end

@@ -115,7 +115,7 @@ Result<void> copy_priority(std::int32_t priority, std::int32_t* user) {
 template <typename Find> int set_priority(std::int32_t priority, Find find) {
     return c_call([&](Library& library) -> Result<void> {
         TRY(check_priority(priority));
-        library.set_priority(TRY(find(library)), priority);
+        library.rank(TRY(find(library)), [=](auto& stream) { stream.set_priority(priority); });
         return library.update_daemon();
     });
 }
@@ -124,7 +124,7 @@ template <typename Find>
 int set_attributes(const struct xp_sched_attributes* attributes, Find find) {
     return c_call([&](Library& library) -> Result<void> {
         const Attributes checked = TRY(attributes_of(attributes));
-        library.set_attributes(TRY(find(library)), checked);
+        library.rank(TRY(find(library)), [&](auto& stream) { stream.set_attributes(checked); });
         return {};
     });
 }

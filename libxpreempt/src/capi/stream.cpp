@@ -19,7 +19,7 @@ namespace {
 Result<void> verify_own_queue(Library& library, hip::Stream stream) {
     if (!library.mapping().available())
         return {}; // xp_stream_query() reports that nothing is known
-    TRY(library.ensure_mapped(stream));
+    TRY(library.gates().identify(stream));
     const auto queue = TRY(library.mapping().queue_of(stream));
     if (queue.num_streams != 1)
         return fail(EBUSY, Op::share_queue, queue.kfd_queue_id);

@@ -12,8 +12,6 @@ using namespace xpreempt::capi;
 
 namespace {
 
-using XQueuePointer = std::shared_ptr<xqueue::XQueue>;
-
 Result<void> check_batch(const xqueue::LaunchConfig& config) {
     if (config.batch <= config.threshold)
         return {};
@@ -65,59 +63,14 @@ static_assert(XP_METHOD_HARDWARE == static_cast<int>(xqueue::DeactivateMethod::h
 static_assert(XP_METHOD_GUARDIAN == static_cast<int>(xqueue::DeactivateMethod::guardian));
 static_assert(XP_METHOD_FLUSH == static_cast<int>(xqueue::DeactivateMethod::flush));
 
-// Makes the xqueue of a stream, which replaces its hooked stream. Restores everything if it ends
-// before finish().
-class Creation {
-public:
-    Creation(Library& library, hip::Stream key)
-        : library_(library), key_(key), hooked_(library.hooked_streams.remove(key)),
-          handle_(library.xqueues.reserve()), owns_(library.order().add_owner(handle_, key)) {}
-    ~Creation() {
-        if (finished_)
-            return;
-        if (xqueue_ != nullptr) {
-            (void)library_.xqueues.remove(handle_);
-            library_.labels.forget_xqueue(handle_);
-            library_.scheduling.destroyed(*xqueue_);
-            (void)xqueue_->close();
-        } else {
-            library_.xqueues.give_back(handle_);
-        }
-        if (!owns_)
-            return;
-        library_.order().forget_owner(handle_);
-        if (hooked_ == nullptr)
-            return;
-        try {
-            library_.hooked_streams.insert(key_, hooked_);
-            if (hooked_->priority() != 0)
-                library_.set_priority(Library::owner_of(hooked_, key_), hooked_->priority());
-        } catch (const std::bad_alloc&) { // then its holds end with it
-        }
-    }
-    Creation(const Creation&) = delete;
-    Creation& operator=(const Creation&) = delete;
-
-    // Returns false if the stream has an xqueue.
-    [[nodiscard]] bool owns_stream() const { return owns_; }
-    [[nodiscard]] std::uint64_t handle() const { return handle_; }
-    // Returns null if the stream had no hooked stream.
-    [[nodiscard]] const HookedStreams::Pointer& hooked() const { return hooked_; }
-    void made(const XQueuePointer& xqueue) {
-        xqueue_ = xqueue;
-        library_.xqueues.fill(handle_, xqueue);
-    }
-    void finish() { finished_ = true; }
-
-private:
-    Library& library_;
-    const hip::Stream key_;
-    const HookedStreams::Pointer hooked_;
-    const std::uint64_t handle_;
-    const bool owns_;
-    XQueuePointer xqueue_;
-    bool finished_ = false;
-};
+// Undoes the creation of an xqueue that is in no table, or any part of it.
+Result<void> end(Library& library, std::uint64_t handle, xqueue::XQueue& xqueue) {
+    library.labels.forget_xqueue(handle);
+    library.scheduling.destroyed(xqueue);
+    const auto closed = xqueue.close();
+    library.order().forget_owner(handle);
+    return closed;
+}
 
 constexpr std::uint32_t suspend_flags = XP_SUSPEND_EXACT | XP_SUSPEND_FINISH_SUBMITTED |
                                         XP_SUSPEND_FINISH_LAUNCHED |
@@ -138,8 +91,8 @@ int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_x
         const auto known = TRY(known_options(options));
         const auto config = TRY(launch_config(known));
         const auto hip = TRY(library.hip());
-        const auto device = TRY(library.gates().device_of(stream));
-        TRY(library.ensure_mapped(stream));
+        const auto [named, device] = TRY(library.gates().identify(stream));
+        auto* const key = const_cast<void*>(named.key);
         library.release_at_exit();
         const backend::Environment environment{*hip,
                                                library.mapping(),
@@ -153,27 +106,25 @@ int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_x
             (known.flags & XP_STOP_FOR_OWN_LAUNCH) != 0};
         const auto highest =
             known.max_level == 0 ? xqueue::Level::interrupt : xqueue::Level(known.max_level);
-        const hip::Stream key = library.mapping().key_of(stream);
-        // Before anything is made: a second xqueue would share the direct calls of the first.
-        Creation creation(library, key);
-        if (!creation.owns_stream())
+        const std::lock_guard lock(library.owners_mutex);
+        const auto hooked = TRY(library.make_hooked(named, device));
+        // A second xqueue would share the direct calls of the first. One of a stream that the hook
+        // doesn't see may be left behind, with the address of this one.
+        if (hooked->xqueue().handle != 0 && named.birth != 0)
             return fail(EBUSY, Op::second_xqueue);
         const auto created = std::make_shared<xqueue::XQueue>(
             std::make_unique<backend::StreamQueue>(environment, stream, device, rules,
                                                    library.direct_calls(key, stream, device)),
             config, highest);
-        creation.made(created);
-        const std::uint64_t handle = creation.handle();
-        const auto queue = library.mapping().queue_of(stream);
-        library.scheduling.created(created, {queue ? queue->gpu_id : 0, handle, stream});
+        const std::uint64_t handle = library.xqueues.insert(created);
+        const auto undo = [&](xqueue::XQueue* made) {
+            (void)library.xqueues.remove(handle);
+            (void)end(library, handle, *made);
+        };
+        std::unique_ptr<xqueue::XQueue, decltype(undo)> unfinished(created.get(), undo);
         library.labels.add_xqueue(handle, key, stream);
-        // The xqueue takes over the holds and the priority of the hooked stream.
-        if (const auto& hooked = creation.hooked()) {
-            library.set_priority({handle, key, created}, hooked->priority());
-            for (std::uint32_t holds = hooked->holds(); holds > 0; --holds)
-                (void)created->suspend({}); // always at some level
-        }
-        creation.finish();
+        TRY(library.hand_over(hooked, handle, created));
+        (void)unfinished.release();
         xqueue->handle = handle;
         if (const auto level = created->level(); level.level < highest)
             log::report(log::Level::warning,
@@ -189,11 +140,15 @@ int xp_xqueue_destroy(xp_xqueue_t xqueue) {
         const auto found = TRY(library.xqueues.find(xqueue.handle));
         if (found->called_from_within())
             return fail(EDEADLK, Op::destroy);
+        auto hooked = library.find_hooked(library.labels.of_xqueue(xqueue.handle).stream);
+        if (hooked != nullptr && hooked->xqueue().handle != xqueue.handle)
+            hooked = nullptr; // of another stream, which has the address now
         const auto removed = TRY(library.xqueues.remove(xqueue.handle));
-        library.labels.forget_xqueue(xqueue.handle);
-        library.scheduling.destroyed(*removed);
-        const auto closed = removed->close();
-        library.order().forget_owner(xqueue.handle);
+        if (hooked != nullptr)
+            (void)hooked->pass_to({xqueue.handle, nullptr});
+        const auto closed = end(library, xqueue.handle, *removed);
+        if (hooked != nullptr)
+            (void)hooked->pass_to({});
         return closed;
     });
 }

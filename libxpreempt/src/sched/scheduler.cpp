@@ -57,11 +57,12 @@ void Scheduler::add(const std::shared_ptr<Source>& source, const SourceName& nam
         const std::lock_guard lock(sources_mutex_);
         if (stopped_)
             return;
+        const std::uint64_t nodes = node_of(name.device); // first: a failed add must add nothing
         const auto behind = std::ranges::upper_bound(
             entries_, name.device, {}, [](const Entry& entry) { return entry.name.device; });
         const auto entry = entries_.insert(behind, Entry{source, name, {}});
         entry->job.id = ++last_id_;
-        entry->job.nodes = node_of(name.device);
+        entry->job.nodes = nodes;
         source->observe(shared_from_this());
     }
     note(false); // it may have work already

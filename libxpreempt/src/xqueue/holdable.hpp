@@ -21,7 +21,8 @@ class Holdable : public Source {
 public:
     // Counted; the first one decides the level. A call that has begun continues.
     virtual Result<Level> hold(const HoldMode& mode) = 0;
-    virtual Result<void> release() = 0; // ENOENT: not held
+    virtual Result<void> release() = 0;                       // ENOENT: not held
+    [[nodiscard]] virtual bool lives() const { return true; } // false: its stream was destroyed
 
     // For schedulers and for waits across queues, which are notified by the caller.
     void set_priority(std::int32_t priority) {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
-// One allocation of the calling thread fails, or all from that one on. The test's own allocator
-// asks allocation_fails().
+// One allocation of the calling thread fails, or all from that one on; or another call is made in
+// one. The test's own allocator asks allocation_fails().
 #pragma once
+
+#include <functional>
+#include <utility>
 
 namespace test {
 
@@ -10,7 +13,32 @@ inline thread_local constinit int allocations_left = -1;
 inline thread_local constinit bool all_fail = false; // and all after it
 inline thread_local constinit bool has_failed = false;
 
+// Makes a call in the allocation with that number, counted from 0.
+class CallInAllocation {
+public:
+    CallInAllocation(int number, std::function<void()> call)
+        : left_(number), call_(std::move(call)) {
+        here = this;
+    }
+    ~CallInAllocation() { here = nullptr; }
+    CallInAllocation(const CallInAllocation&) = delete;
+    CallInAllocation& operator=(const CallInAllocation&) = delete;
+    CallInAllocation(CallInAllocation&&) = delete;
+    CallInAllocation& operator=(CallInAllocation&&) = delete;
+
+    static void count() {
+        if (here != nullptr && here->left_-- == 0)
+            std::exchange(here, nullptr)->call_();
+    }
+
+private:
+    static inline thread_local constinit CallInAllocation* here = nullptr;
+    int left_;
+    const std::function<void()> call_;
+};
+
 inline bool allocation_fails() {
+    CallInAllocation::count();
     if (allocations_left < 0)
         return false;
     const bool fails = allocations_left == 0;

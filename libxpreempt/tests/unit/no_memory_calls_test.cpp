@@ -202,6 +202,35 @@ TEST_F(NoMemoryCallsTest, a_deferred_submit_keeps_errno) {
     EXPECT_EQ(0, hipStreamDestroy(stream));
 }
 
+TEST_F(NoMemoryCallsTest, a_stream_stays_held_when_it_gets_no_xqueue) {
+    bool failed = true;
+    for (int number = 0; failed && !HasFailure(); ++number) {
+        SCOPED_TRACE(number);
+        void* const stream = new_stream();
+        xp_xqueue_t xqueue{};
+        xp_xqueue_options options = XP_XQUEUE_OPTIONS_INIT;
+        options.flags = XP_ALLOW_SHARED;
+        ASSERT_EQ(0, xp_stream_hold(stream, XP_HOLD_SHARED, nullptr)) << xp_last_detail();
+        ASSERT_EQ(0, xp_stream_set_priority(stream, 5)) << xp_last_detail();
+        {
+            const FailingAllocation allocation(number);
+            (void)xp_xqueue_create(stream, &options, &xqueue);
+            failed = FailingAllocation::has_failed();
+        }
+        EXPECT_FALSE(all_run());
+        std::int32_t priority = 0;
+        EXPECT_EQ(0, xp_stream_get_priority(stream, &priority)) << xp_last_detail();
+        EXPECT_EQ(5, priority);
+        EXPECT_EQ(0, xp_stream_release(stream)) << xp_last_detail();
+        EXPECT_TRUE(all_run());
+        if (xqueue.handle == 0) {
+            EXPECT_EQ(0, xp_xqueue_create(stream, &options, &xqueue)) << xp_last_detail();
+        }
+        EXPECT_EQ(0, xp_xqueue_destroy(xqueue)) << xp_last_detail();
+        EXPECT_EQ(0, hipStreamDestroy(stream));
+    }
+}
+
 // XSCHED_AUTO_XQUEUE gives a stream its priority, and to the scheduler, at its first call or later.
 TEST_F(NoMemoryCallsTest, a_stream_is_scheduled_from_a_later_call_on) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");

@@ -237,6 +237,7 @@ hook::Table make_table() {
     table.busy_queues = [](const void*, hip::QueueRecord* out, std::uint32_t max) {
         return copy_queues(out, max);
     };
+    table.birth_of = [](const void*) { return std::uint64_t{0}; };
     return table;
 }
 
