@@ -26,6 +26,9 @@ using Refs = std::set<hip::QueueRef>;
 
 std::atomic<Gates*> the_gates{nullptr};
 
+// All queues run during the calling thread's call.
+thread_local bool all_lifted = false;
+
 // Stream that the calling thread's call destroys or may add to a capture, between before and after.
 thread_local const void* changing = nullptr;
 
@@ -71,6 +74,12 @@ void add(Refs& refs, const SeenQueue& queue) {
 bool begins_capture(const Call& call) {
     return call.call_class == CallClass::capture &&
            std::string_view(call.name).find("Begin") != std::string_view::npos;
+}
+
+// Calls for which HIP waits for streams that it destroys, or for all.
+bool destroys(const Call& call) {
+    return call.call_class == CallClass::stream_destroy ||
+           call.call_class == CallClass::device_reset || call.call_class == CallClass::unload;
 }
 
 // Calls that put one kernel into the stream's queue when they reserve one packet.
@@ -163,11 +172,15 @@ std::uint32_t Gates::waiters(hip::QueueRef queue) const {
         waiters_, [&](const Refs& queues) { return queues.contains(queue); }));
 }
 
-// The border to the hook and to HIP: no exception leaves. Without memory a call isn't gated.
+// The border to the hook and to HIP: no exception leaves. Without memory a call isn't gated; during
+// one for whose stream HIP waits, all queues run.
 void Gates::before(const Call* call) try {
     if (Gates* gates = the_gates.load(std::memory_order_acquire); gates != nullptr)
         gates->enter(*call);
 } catch (...) {
+    if (Gates* gates = the_gates.load(std::memory_order_acquire);
+        gates != nullptr && destroys(*call))
+        gates->lift_all();
     log::report(log::Level::error, "%s: out of memory; it may block inside HIP", call->name);
 }
 
@@ -207,9 +220,8 @@ void Gates::enter(const Call& call) {
 void Gates::enter_held(const Call& call) {
     if (shut_.load(std::memory_order_relaxed) || Ungated::here())
         return;
-    if (call.call_class == CallClass::stream_destroy ||
-        call.call_class == CallClass::device_reset || call.call_class == CallClass::unload)
-        return lift_for_destroy(call);
+    if (destroys(call))
+        return call.call_class == CallClass::unload ? lift_all() : lift_for_destroy(call);
     if (!holds_.any() || is_free(call))
         return;
     // ROCr has one thread for all signals of the process, the resume's among them.
@@ -273,8 +285,9 @@ void Gates::leave(const Call& call, int error) {
     case CallClass::device_reset:
         if (done)
             destroyed_(nullptr);
-        direct_.end_reset(std::exchange(thread_state().reset, {}),
-                          [&](const void* key) { return done && mapping_.birth_of(key) == 0; });
+        if (state_here != nullptr)
+            direct_.end_reset(std::exchange(state_here->reset, {}),
+                              [&](const void* key) { return done && mapping_.birth_of(key) == 0; });
         return end_destroy(call, done);
     case CallClass::unload: return end_destroy(call, false);
     case CallClass::launch: // hipExtLaunchKernel, with the event of its end
@@ -492,15 +505,14 @@ void Gates::lift_for_destroy(const Call& call) {
     Refs mine;
     std::vector<hip::QueueRecord> to_lift;
     ThreadState& here = thread_state(); // first: a lift must be remembered
-    for (const void* key : reset ? mapping_.streams_here() : std::vector{call.stream})
-        for (const hip::QueueRecord& record : mapping_.busy_queues(key))
-            if (mine.insert(hip::ref_of(record)).second)
-                to_lift.push_back(record);
+    for (const hook::StreamRecord& stream : mapping_.streams())
+        if (reset ? !mapping_.is_elsewhere(stream.key) : stream.key == call.stream)
+            for (const hip::QueueRecord& record : mapping_.busy_queues(stream.key))
+                if (mine.insert(hip::ref_of(record)).second)
+                    to_lift.push_back(record);
     const Queues queues = order_.scan_queues();
     for (const SeenQueue& queue : queues) {
-        if (call.call_class == CallClass::unload)
-            to_lift.push_back(queue.record);
-        else if (!mine.contains(hip::ref_of(queue.record)))
+        if (!mine.contains(hip::ref_of(queue.record)))
             continue;
         if (queue.waits_for)
             to_lift.push_back(*queue.waits_for);
@@ -517,16 +529,27 @@ void Gates::lift_for_destroy(const Call& call) {
     go_on();
 }
 
+void Gates::lift_all() {
+    if (!std::exchange(all_lifted, true))
+        holds_.lift_all(true);
+    if (holds_.is_due())
+        order_.ensure_repeated();
+}
+
 void Gates::end_destroy(const Call& call, bool destroyed) {
-    for (const hip::QueueRecord& record : std::exchange(thread_state().lifted, {})) {
-        const hip::QueueRef ref = hip::ref_of(record);
-        // HIP reuses the queue: drop this stream's holds, and all if no stream is left on it.
-        if (destroyed && call.call_class == CallClass::stream_destroy)
-            holds_.forget(ref, call.handle);
-        if (destroyed && mapping_.streams_of(ref).empty())
-            holds_.forget(ref);
-        holds_.drop_lift(ref);
-    }
+    // HIP reuses the queue: drop this stream's holds, and all if no stream is left on it.
+    if (destroyed && call.call_class == CallClass::stream_destroy)
+        holds_.forget_stream(call.handle);
+    if (state_here != nullptr)
+        for (const hip::QueueRecord& record : std::exchange(state_here->lifted, {})) {
+            const hip::QueueRef ref = hip::ref_of(record);
+            if (destroyed &&
+                mapping_.table()->streams_of(ref.kfd_queue_id, ref.generation, nullptr, 0) == 0)
+                holds_.forget(ref);
+            holds_.drop_lift(ref);
+        }
+    if (std::exchange(all_lifted, false))
+        holds_.lift_all(false);
     if (holds_.is_due())
         order_.ensure_repeated();
     go_on();

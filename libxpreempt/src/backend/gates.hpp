@@ -109,6 +109,7 @@ private:
     [[nodiscard]] bool is_blocking(hip::Stream handle);
 
     void lift_for_destroy(const hook::Call& call);
+    void lift_all();
     void end_destroy(const hook::Call& call, bool destroyed);
     bool is_captured(const void* key, const void* handle);
 

@@ -52,8 +52,11 @@ bool is_unsure(bool was_unsure, int problem) {
 } // namespace
 
 Holds::Hold& Holds::entry_of(const hip::QueueRecord& queue, StopType type) {
-    Hold& hold = holds_[hip::ref_of(queue)];
-    if (hold.owners.empty() && hold.lifts == 0 && !hold.stopped) {
+    const auto [entry, is_new] = holds_.try_emplace(hip::ref_of(queue));
+    Hold& hold = entry->second;
+    if (is_new)
+        hold.lifts = all_lifts_;
+    if (hold.owners.empty() && hold.lifts == all_lifts_ && !hold.stopped) {
         hold.queue = queue;
         hold.type = type;
     }
@@ -332,10 +335,12 @@ template <typename Ends> void Holds::end_holds(Ends ends) {
     notify_changed();
 }
 
-void Holds::forget(hip::QueueRef queue, std::optional<const void*> stream) {
-    end_holds([=](hip::QueueRef held, const Owner& owner) {
-        return held == queue && (!stream || owner.stream == *stream);
-    });
+void Holds::forget_stream(const void* stream) {
+    end_holds([=](hip::QueueRef, const Owner& owner) { return owner.stream == stream; });
+}
+
+void Holds::forget(hip::QueueRef queue) {
+    end_holds([=](hip::QueueRef held, const Owner&) { return held == queue; });
 }
 
 void Holds::forget(const Owner& owner) {
@@ -364,6 +369,16 @@ void Holds::drop_lift(hip::QueueRef queue) {
         return;
     --entry->second.lifts;
     entry->second.changed = true;
+    (void)agree();
+}
+
+void Holds::lift_all(bool lifted) {
+    const std::lock_guard lock(mutex_);
+    all_lifts_ = lifted ? all_lifts_ + 1 : all_lifts_ - 1;
+    for (auto& [queue, hold] : holds_) {
+        hold.lifts = lifted ? hold.lifts + 1 : hold.lifts - std::min(hold.lifts, 1U);
+        hold.changed = true;
+    }
     (void)agree();
 }
 

@@ -68,8 +68,9 @@ public:
     void exchange(std::span<const hip::QueueRecord> to_hold,
                   std::span<const hip::QueueRecord> to_release, const Owner& owner);
 
-    // Ends holds without their owners: those of a stream, or all.
-    void forget(hip::QueueRef queue, std::optional<const void*> stream = std::nullopt);
+    // Ends holds without their owners: those of a stream, or of a queue.
+    void forget_stream(const void* stream);
+    void forget(hip::QueueRef queue);
 
     // Ends all holds of that owner.
     void forget(const Owner& owner);
@@ -78,6 +79,8 @@ public:
     // drop_lift(). Returns false at the end of the process, or without memory for an unheld queue.
     bool lift(const hip::QueueRecord& queue);
     void drop_lift(hip::QueueRef queue);
+    // The same for all queues, also those of later holds: true and then false. Allocates nothing.
+    void lift_all(bool lifted);
 
     // Repeats the calls that the driver refused. Returns true if none is left.
     bool retry();
@@ -147,6 +150,7 @@ private:
     mutable std::mutex mutex_;
     std::map<hip::QueueRef, Hold> holds_;
     std::map<hip::QueueRef, StopCounters> counters_;
+    std::uint32_t all_lifts_ = 0; // counted in the lifts of each queue
     bool shut_ = false;
 };
 

@@ -79,14 +79,6 @@ std::vector<hook::StreamRecord> Mapping::streams() const {
                        : std::vector<hook::StreamRecord>{};
 }
 
-std::vector<const void*> Mapping::streams_here() const {
-    std::vector<const void*> keys;
-    for (const hook::StreamRecord& stream : streams())
-        if (!is_elsewhere(stream.key))
-            keys.push_back(stream.key);
-    return keys;
-}
-
 std::uint64_t Mapping::birth_of(const void* key) const {
     return available() ? table_->birth_of(key) : 0;
 }

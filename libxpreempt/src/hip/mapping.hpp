@@ -65,9 +65,6 @@ public:
     std::optional<int> device_of_null(Stream key) const;
 
     std::vector<hook::StreamRecord> streams() const;
-    // Returns the keys of the streams that aren't known to be on another device than the calling
-    // thread's current one.
-    std::vector<const void*> streams_here() const;
     // Differs between two streams that have the same address one after the other; 0: unseen.
     std::uint64_t birth_of(const void* key) const;
 

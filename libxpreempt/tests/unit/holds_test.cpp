@@ -78,10 +78,23 @@ TEST_F(HoldsTest, a_hold_that_comes_while_it_is_lifted_stops_nothing_yet) {
     EXPECT_EQ("-+", script.told);
 }
 
+TEST_F(HoldsTest, a_lift_of_all_concerns_later_holds_too) {
+    holds.lift_all(true);
+    ASSERT_TRUE(hold(&first));
+    EXPECT_EQ("", script.told);
+    holds.lift_all(false);
+    EXPECT_EQ("-", script.told);
+    holds.lift_all(true);
+    EXPECT_EQ("-+", script.told);
+    release(&first);
+    holds.lift_all(false);
+    EXPECT_EQ("-+", script.told);
+}
+
 TEST_F(HoldsTest, a_destroyed_streams_hold_ends_and_others_stay) {
     ASSERT_TRUE(hold(&first));
     ASSERT_TRUE(hold(&second));
-    holds.forget(hip::ref_of(queue), &first);
+    holds.forget_stream(&first);
     EXPECT_EQ("-", script.told);
     release(&first); // nothing is left of it
     EXPECT_EQ(1U, holds.count(hip::ref_of(queue)));

@@ -231,6 +231,30 @@ TEST_F(NoMemoryCallsTest, a_stream_stays_held_when_it_gets_no_xqueue) {
     }
 }
 
+// HIP waits for the stream that it destroys.
+TEST_F(NoMemoryCallsTest, a_held_stream_is_destroyed) {
+    void* const other = new_stream();
+    for (const bool all_fail : {false, true}) {
+        bool failed = true;
+        for (int number = 0; failed && !HasFailure(); ++number) {
+            SCOPED_TRACE(number);
+            void* const stream = new_stream();
+            for (void* each : {stream, other})
+                ASSERT_EQ(0, xp_stream_hold(each, XP_HOLD_SHARED, nullptr)) << xp_last_detail();
+            {
+                const FailingAllocation allocation(number, all_fail);
+                EXPECT_EQ(0, hipStreamDestroy(stream));
+                failed = FailingAllocation::has_failed();
+            }
+            EXPECT_FALSE(fake_hip()->destroyed_held);
+            until([] { return !all_run(); });
+            EXPECT_EQ(0, xp_stream_release(other)) << xp_last_detail();
+            until(all_run);
+        }
+    }
+    EXPECT_EQ(0, hipStreamDestroy(other));
+}
+
 // XSCHED_AUTO_XQUEUE gives a stream its priority, and to the scheduler, at its first call or later.
 TEST_F(NoMemoryCallsTest, a_stream_is_scheduled_from_a_later_call_on) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
