@@ -355,31 +355,35 @@ Refs Gates::unfinished(const void* key, hip::Stream handle, const Queues& queues
     return (*hip)->stream_query(handle) == hip::error_not_ready ? standing : Refs{};
 }
 
-// all: the call waits for every stream. Else for its own, and as the null stream's rules add.
+// all: the call waits for every stream, at most of its device. Else for its own, and as the null
+// stream's rules add: it waits for the blocking ones of its device, and each of these for it.
 Refs Gates::unfinished_streams(const Call& call, bool all, const Queues& queues) {
-    Refs refs;
-    if (!all)
-        refs = unfinished(call.stream, const_cast<void*>(call.handle), queues);
-    const bool null_stream = !all && !is_handle(call.handle) && call.per_thread == 0 &&
-                             reinterpret_cast<std::uintptr_t>(call.handle) != 2;
-    const bool own_only =
-        !all && !null_stream &&
-        (call.call_class == CallClass::stream_wait || !is_blocking(const_cast<void*>(call.handle)));
-    if (own_only)
+    auto* const handle = const_cast<void*>(call.handle);
+    const bool null_stream = !all && !is_handle(handle) && call.per_thread == 0 &&
+                             reinterpret_cast<std::uintptr_t>(handle) != 2;
+    const bool this_device =
+        null_stream || (all && std::string_view(call.name).ends_with("Synchronize"));
+    const bool of_program = !all && !null_stream;
+    Refs refs = all ? Refs{} : unfinished(call.stream, handle, queues);
+    if (of_program && (call.call_class == CallClass::stream_wait || !is_blocking(handle)))
         return refs;
-    const auto own = mapping_.queue_of(const_cast<void*>(call.stream)); // of one device
-    for (const SeenQueue& queue : queues) {
-        if (!queue.stands() || (!all && own && own->gpu_id != queue.record.gpu_id))
+    // The stream's, which may be another one than the thread's.
+    const int device = of_program ? device_of(handle).value_or(hip::any_device) : hip::any_device;
+    for (const hook::StreamRecord& record : mapping_.streams()) {
+        auto* const key = const_cast<void*>(record.key);
+        auto* const other = const_cast<void*>(record.handle);
+        const auto standing = standing_of(mapping_.busy_queues(key), queues);
+        if (standing.empty() || (this_device && mapping_.is_elsewhere(key)) ||
+            (null_stream && !is_blocking(other)) ||
+            (of_program && (other != nullptr ||
+                            (device != hip::any_device && mapping_.device_of_null(key) != device))))
             continue;
-        for (const hip::Stream handle : mapping_.streams_of(hip::ref_of(queue.record))) {
-            // A blocking stream waits for the null stream, and that one for all blocking ones.
-            if (!all && !(null_stream ? is_blocking(handle) : handle == nullptr))
-                continue;
-            if (is_handle(handle))
-                refs.merge(unfinished(handle, handle, queues));
-            else if (queue.outstanding > 0) // some device's or thread's: no name for it here
-                add(refs, queue);
-        }
+        if (is_handle(other))
+            refs.merge(unfinished(key, other, queues));
+        else // some device's or thread's: no name for it here
+            for (const SeenQueue* queue : standing)
+                if (queue->outstanding > 0)
+                    add(refs, *queue);
     }
     return refs;
 }

@@ -20,6 +20,7 @@ void __hipUnregisterFatBinary(void** modules); // NOLINT(bugprone-reserved-ident
 int hsa_amd_memory_async_copy(void* to, std::uint64_t to_agent, const void* from,
                               std::uint64_t from_agent, std::size_t bytes, std::uint32_t num_waits,
                               const std::uint64_t* waits, std::uint64_t completion);
+int hipDeviceSynchronize();
 int hipDestroySurfaceObject(void* surface);
 int hipDestroyTextureObject(void* texture);
 int hipEventCreateWithFlags(void** event, unsigned flags);
@@ -96,6 +97,21 @@ protected:
     static void complete_null_stream() {
         auto* const queue = static_cast<std::uint64_t*>(const_cast<void*>(ring_of(nullptr))) - 512;
         queue[0x80 / 8] = queue[0x38 / 8]; // read and write index
+    }
+    void expect_does_not_wait(int device, const std::function<int()>& call) const {
+        std::atomic<bool> returned{false};
+        std::thread thread([&] {
+            EXPECT_EQ(0, hipSetDevice(device));
+            EXPECT_EQ(0, call());
+            returned = true;
+        });
+        while (waiters() == 0 && !returned)
+            std::this_thread::yield();
+        EXPECT_TRUE(returned);
+        if (!returned) {
+            EXPECT_EQ(0, xp_stream_release(held));
+        }
+        thread.join();
     }
     // It waits in the library, whatever happens meanwhile, and continues with the queue. Without
     // the wait the test would see the call return.

@@ -50,6 +50,32 @@ TEST_F(GatesTest, the_null_stream_waits_for_no_stream_of_another_device) {
     ASSERT_EQ(0, hipSetDevice(0));
 }
 
+// The calling thread's device is known before it has a queue.
+TEST_F(GatesTest, the_first_call_on_a_device_waits_for_no_stream_of_another) {
+    const std::function<int()> calls[] = {[] { return hipDeviceSynchronize(); },
+                                          [] { return hipMemset(nullptr, 0, 4); }};
+    for (const auto& call : calls) {
+        hold();
+        expect_does_not_wait(1, call);
+        expect_waits(call);
+    }
+}
+
+// The current device does not matter.
+TEST_F(GatesTest, a_stream_waits_for_the_null_stream_of_its_device_only) {
+    void* there = nullptr;
+    ASSERT_EQ(0, hipSetDevice(1));
+    ASSERT_EQ(0, hipStreamCreate(&there));
+    ASSERT_EQ(0, hipSetDevice(0));
+    void* const here = held;
+    held = nullptr; // the null stream
+    ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, held));
+    hold();
+    expect_does_not_wait(0, [=] { return hipGraphLaunch(nullptr, there); });
+    expect_waits([=] { return hipGraphLaunch(nullptr, here); });
+    EXPECT_EQ(0, hipStreamDestroy(there));
+}
+
 TEST_F(GatesTest, a_fill_that_blocks_is_on_the_null_stream) {
     hold();
     expect_waits([] { return hipMemset(nullptr, 0, 4); });
