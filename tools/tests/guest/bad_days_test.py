@@ -10,11 +10,13 @@ import os
 import signal
 import time
 
-from daemon import BatchJob, DaemonTest, rules
+from daemon import HAS_HWS, BatchJob, DaemonTest, rules
 from guest import CGROUPS, RANDOM, cgroup
 from runner.testing.commands import cases, fails
 
 PROCESSES = int(os.environ.get("PROCESSES") or 500)
+# Without the HWS each has a slot of the GPU, and the other jobs need some.
+QUEUES = 250 if HAS_HWS else 12
 PLUGIN = """
 [limits]
 max_hold = "200ms"
@@ -196,7 +198,7 @@ class Beside(BatchJob):
         # Calls about that process wait in the driver.
         ("jobs are scheduled beside one that locks its mutex in KFD", "lock_holder"),
         ("jobs are scheduled beside processes that flap", "restless", "processes"),
-        ("jobs are scheduled beside one with hundreds of queues", "restless", "queues"),
+        ("jobs are scheduled beside one with many idle queues", "restless", "queues", QUEUES),
     )
     def other(self, *program):
         requests = self.start_requests(200)

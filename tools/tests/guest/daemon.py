@@ -10,6 +10,7 @@ from guest import GuestTest, Owner, Program
 from runner.testing.commands import Ran
 
 SOCKET = Path("/run/xpreempt/xpreemptd.sock")
+HAS_HWS = Path("/sys/module/amdgpu/parameters/sched_policy").read_text().strip() != "2"
 
 
 def rules(floor: str, *of_band: str) -> str:

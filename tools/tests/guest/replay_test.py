@@ -3,9 +3,8 @@
 """The model of the simulator and the driver: kfd-preempt-sim replays what xpreemptd did, with the same switches."""
 
 import signal
-from pathlib import Path
 
-from daemon import DaemonTest
+from daemon import HAS_HWS, DaemonTest
 from guest import doorbell
 from runner.testing.commands import blocks_signals, cases
 
@@ -34,7 +33,6 @@ deadline = "3600s"
 executable = "*/first"
 deadline = "1800s"
 """
-HAS_HWS = Path("/sys/module/amdgpu/parameters/sched_policy").read_text().strip() != "2"
 # The policy comes into force, and six requests begin and end.
 SWITCHES = 13
 

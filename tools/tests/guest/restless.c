@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Changes all the time what is on the GPU: processes that start work and are killed at any moment, or queues by the
-// thousand. The number of them so far is in a file. SIGTERM ends it.
+// Changes all the time what is on the GPU: processes that start work and are killed at any moment, or idle queues of
+// which there are as many as asked for at a time. The number of them so far is in a file. SIGTERM ends it.
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,8 +14,8 @@
 #include "wait.h"
 
 #define WAIT_MS 60000u
-#define NUM_QUEUES 250u		/* KFD gives a process 255 (pqm_create_queue()) */
-#define NUM_CHANGED 100u
+#define MAX_QUEUES 250u		/* KFD gives a process 255 (pqm_create_queue()) */
+#define MAX_CHANGED 100u
 
 static volatile sig_atomic_t asked_to_end;
 
@@ -72,9 +72,10 @@ static int come_and_go(FILE *progress)
 }
 
 /* The queues are at 0 percent: the scheduler of the GPU does not map them, and KFD and the daemon know each. */
-static int change_queues(FILE *progress)
+static int change_queues(FILE *progress, unsigned int num)
 {
-	static struct aql_queue like, queues[NUM_QUEUES];
+	static struct aql_queue like, queues[MAX_QUEUES];
+	unsigned int changed = num < MAX_CHANGED ? num : MAX_CHANGED;
 	unsigned int number = 0;
 	struct kfd_device dev;
 	struct job job;
@@ -82,14 +83,14 @@ static int change_queues(FILE *progress)
 
 	if (!ret)
 		ret = busy_queue_create(&dev, &like, &job, 1, WAIT_MS);
-	for (; !ret && number < NUM_QUEUES; number++)
+	for (; !ret && number < num; number++)
 		ret = aql_queue_create_off(&like, &queues[number]);
 	if (ret)
 		return ret;
 	while (!asked_to_end && !ret) {
 		note(progress, number);
-		for (unsigned int i = 0; !ret && i < NUM_CHANGED; i++, number++) {
-			struct aql_queue *queue = &queues[number % NUM_QUEUES];
+		for (unsigned int i = 0; !ret && i < changed; i++, number++) {
+			struct aql_queue *queue = &queues[number % num];
 
 			ret = aql_queue_destroy_idle(queue);
 			if (!ret)
@@ -104,21 +105,25 @@ static int change_queues(FILE *progress)
 
 int main(int argc, char **argv)
 {
+	const char *path = argc > 1 ? argv[argc - 1] : "";
+	unsigned long num = 0;
 	FILE *progress;
 	int ret;
 
-	if (argc != 3 || (strcmp(argv[1], "processes") && strcmp(argv[1], "queues"))) {
-		fprintf(stderr, "usage: restless processes|queues PROGRESS_FILE\n");
+	if (argc == 4 && !strcmp(argv[1], "queues"))
+		num = strtoul(argv[2], NULL, 10);
+	if (num > MAX_QUEUES || (!num && (argc != 3 || strcmp(argv[1], "processes")))) {
+		fprintf(stderr, "usage: restless processes PROGRESS_FILE | queues NUMBER PROGRESS_FILE, at most %u queues\n", MAX_QUEUES);
 		return 2;
 	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGTERM, on_term);
-	progress = fopen(argv[2], "w");
+	progress = fopen(path, "w");
 	if (!progress) {
-		perror(argv[2]);
+		perror(path);
 		return 1;
 	}
-	ret = strcmp(argv[1], "queues") ? come_and_go(progress) : change_queues(progress);
+	ret = num ? change_queues(progress, (unsigned int)num) : come_and_go(progress);
 	if (ret)
 		fprintf(stderr, "restless: %s\n", strerror(-ret));
 	return ret ? 1 : 0;
