@@ -50,26 +50,25 @@ Result<void> Device::update_queue(const UpdateQueueArgs& properties, int fd) con
 Result<kfd_ioctl_preempt_switch_args>
 Device::switch_queues(std::uint32_t flags, std::span<kfd_preempt_switch_entry> entries, int fd,
                       std::uint32_t timeout_ms) const {
-    kfd_ioctl_preempt_switch_args args{};
-    args.timeout_ms = timeout_ms;
-    args.flags = flags;
-    return switch_with(args, entries, fd);
+    return switch_with(flags, 0, entries, fd, timeout_ms);
 }
 
 Result<kfd_ioctl_preempt_switch_args>
-Device::switch_queues_of(pid_t pid, std::uint32_t flags,
+Device::switch_queues_of(int target, std::uint32_t flags,
                          std::span<kfd_preempt_switch_entry> entries,
                          std::uint32_t timeout_ms) const {
-    kfd_ioctl_preempt_switch_args args{};
-    args.timeout_ms = timeout_ms;
-    args.flags = flags | KFD_PREEMPT_SWITCH_TARGET_PID;
-    args.target_pid = pid;
-    return switch_with(args, entries, -1);
+    if ((flags & KFD_PREEMPT_SWITCH_TARGET_FD) == 0)
+        flags |= KFD_PREEMPT_SWITCH_TARGET_PID;
+    return switch_with(flags, target, entries, -1, timeout_ms);
 }
 
 Result<kfd_ioctl_preempt_switch_args>
-Device::switch_with(kfd_ioctl_preempt_switch_args args, std::span<kfd_preempt_switch_entry> entries,
-                    int fd) const {
+Device::switch_with(std::uint32_t flags, int target, std::span<kfd_preempt_switch_entry> entries,
+                    int fd, std::uint32_t timeout_ms) const {
+    kfd_ioctl_preempt_switch_args args{};
+    args.flags = flags;
+    args.timeout_ms = timeout_ms;
+    ((flags & KFD_PREEMPT_SWITCH_TARGET_FD) != 0 ? args.target_fd : args.target_pid) = target;
     args.entries_ptr = reinterpret_cast<std::uintptr_t>(entries.data());
     args.num_entries = static_cast<std::uint32_t>(entries.size());
     return call(fd, AMDKFD_IOC_PREEMPT_SWITCH, args, Op::switch_queues, args.num_entries);

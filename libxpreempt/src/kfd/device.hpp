@@ -56,9 +56,10 @@ public:
                                                         int fd = -1,
                                                         std::uint32_t timeout_ms = 0) const;
 
-    // The same as an operator: queues of the process that pid names in our pid namespace.
+    // The same as an operator: queues of a process, by its pid in our pid namespace or, with flag
+    // TARGET_FD, by an open file of it.
     Result<kfd_ioctl_preempt_switch_args>
-    switch_queues_of(pid_t pid, std::uint32_t flags, std::span<kfd_preempt_switch_entry> entries,
+    switch_queues_of(int target, std::uint32_t flags, std::span<kfd_preempt_switch_entry> entries,
                      std::uint32_t timeout_ms = 0) const;
     // flags: KFD_PREEMPT_STATUS_COUNT_MEMORY or 0
     Result<kfd_ioctl_preempt_status_args> status_of(pid_t pid, std::uint32_t kfd_queue_id,
@@ -71,9 +72,9 @@ public:
     Result<UniqueFd> make_watch() const;
 
 private:
-    Result<kfd_ioctl_preempt_switch_args> switch_with(kfd_ioctl_preempt_switch_args args,
+    Result<kfd_ioctl_preempt_switch_args> switch_with(std::uint32_t flags, int target,
                                                       std::span<kfd_preempt_switch_entry> entries,
-                                                      int fd) const;
+                                                      int fd, std::uint32_t timeout_ms) const;
     // fd below 0: our own.
     template <typename Args>
     Result<Args> call(int fd, unsigned long request, const Args& args, Op op,

@@ -13,15 +13,15 @@ bool is_locked(const kfd_preempt_switch_entry& entry) {
 }
 
 std::size_t SwitchCalls::send(const Driver& driver, std::uint32_t flags,
-                              std::span<kfd_preempt_switch_entry> entries, std::optional<pid_t> pid,
-                              std::uint32_t timeout_ms) {
+                              std::span<kfd_preempt_switch_entry> entries,
+                              std::optional<int> target, std::uint32_t timeout_ms) {
     const std::size_t batch = std::max<std::size_t>(driver.query.max_batch, 1);
     error_.reset();
     for (std::size_t first = 0; first < entries.size(); first += batch) {
         const auto part = entries.subspan(first, std::min(batch, entries.size() - first));
         ++count_;
-        const auto done = pid ? driver.device.switch_queues_of(*pid, flags, part, timeout_ms)
-                              : driver.device.switch_queues(flags, part, -1, timeout_ms);
+        const auto done = target ? driver.device.switch_queues_of(*target, flags, part, timeout_ms)
+                                 : driver.device.switch_queues(flags, part, -1, timeout_ms);
         if (!done) {
             error_ = done.error();
             return first;

@@ -22,10 +22,10 @@ constexpr unsigned locked_tries_max = 20;
 class SwitchCalls {
 public:
     // Fills in the entries. Returns how many the driver has processed: all of them, or those before
-    // the call that it rejected, which error() is of. pid: all are queues of that process; else
-    // each entry names its own.
+    // the call that it rejected, which error() is of. target: all are queues of that process, see
+    // kfd::Device::switch_queues_of(); else each entry names its own.
     std::size_t send(const Driver& driver, std::uint32_t flags,
-                     std::span<kfd_preempt_switch_entry> entries, std::optional<pid_t> pid = {},
+                     std::span<kfd_preempt_switch_entry> entries, std::optional<int> target = {},
                      std::uint32_t timeout_ms = 0);
 
     [[nodiscard]] const std::optional<Error>& error() const { return error_; }

@@ -5,6 +5,7 @@
 #include "driver/memory.hpp"
 #include "driver/queue_answer.hpp"
 #include "driver/switch_calls.hpp"
+#include "processes/kfd_processes.hpp"
 #include "processes/target_queues.hpp"
 
 #include <algorithm>
@@ -40,6 +41,7 @@ private:
     [[nodiscard]] std::string name_of_queue(const kfd::Queue& queue) const {
         return queue_name(queue.queue_id, target_);
     }
+    std::size_t send(const Driver& driver, std::span<kfd_preempt_switch_entry> entries);
     [[nodiscard]] QueueAnswer classify(const Driver& driver, const kfd::Queue& queue,
                                        const kfd_preempt_switch_entry& entry) const;
     [[nodiscard]] kfd_preempt_switch_entry entry_of(std::uint32_t queue_id) const;
@@ -123,6 +125,19 @@ kfd_preempt_switch_entry Switch::entry_of(std::uint32_t queue_id) const {
     return entry;
 }
 
+// In operator_mode 2 a file of the process gives the right that its pid does not.
+std::size_t Switch::send(const Driver& driver, std::span<kfd_preempt_switch_entry> entries) {
+    const std::size_t done =
+        calls_.send(driver, plan_.flags, entries, target_.pid, plan_.timeout_ms);
+    const auto& error = calls_.error();
+    if (done != 0 || !error || error->errno_value != EPERM)
+        return done;
+    const auto file = kfd_file_of(context_, target_.pid);
+    return file ? calls_.send(driver, plan_.flags | KFD_PREEMPT_SWITCH_TARGET_FD, entries,
+                              file->get(), plan_.timeout_ms)
+                : done;
+}
+
 bool Switch::run(Driver& driver, std::span<const kfd::Queue> queues) {
     std::vector<kfd_preempt_switch_entry> entries;
     std::size_t done = 0;
@@ -132,7 +147,7 @@ bool Switch::run(Driver& driver, std::span<const kfd::Queue> queues) {
         entries.clear();
         for (const kfd::Queue& queue : queues)
             entries.push_back(entry_of(queue.queue_id));
-        done = calls_.send(driver, plan_.flags, entries, target_.pid, plan_.timeout_ms);
+        done = send(driver, entries);
     } while (done == entries.size() && is_locked(entries[0]) && ++tries < locked_tries_max);
     const auto& error = calls_.error();
     // With ALL_OR_NOTHING the driver changes nothing if one entry is already as requested.
@@ -163,7 +178,7 @@ bool Switch::run_later(const Driver& driver) {
         // Later queues have no waves to kill, and the driver rejects it.
         if (entry.preempt_type == KFD_PREEMPT_TYPE_RESET)
             entry.preempt_type = KFD_PREEMPT_TYPE_SAVE;
-        calls_.send(driver, plan_.flags, {&entry, 1}, target_.pid, plan_.timeout_ms);
+        send(driver, {&entry, 1});
     } while (is_locked(entry) && ++tries < locked_tries_max);
     if (const auto& error = calls_.error()) {
         failure_ = driver_failure(context_, plan_.verb, *error, target_);

@@ -11,7 +11,9 @@
 #include <fmt/format.h>
 #include <map>
 #include <optional>
+#include <sys/syscall.h>
 #include <system_error>
+#include <unistd.h>
 
 namespace cli {
 
@@ -21,6 +23,14 @@ using Pasid = std::uint32_t;
 using Directories = std::map<Pasid, pid_t>; // pids of the initial pid namespace
 
 constexpr std::size_t maps_bytes_max = 4U << 20U;
+
+// Linux 5.6; EL8's kernel has neither, and its headers have no numbers.
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+#ifndef SYS_pidfd_getfd
+#define SYS_pidfd_getfd 438
+#endif
 
 bool is_initial(const Context& context) {
     return in_initial_pid_namespace(context.roots).value_or(false);
@@ -125,6 +135,22 @@ Result<kfd::Process> kfd_process(const Context& context, pid_t pid) {
     if (process)
         process->pid = pid;
     return process;
+}
+
+std::optional<xpreempt::UniqueFd> kfd_file_of(const Context& context, pid_t pid) {
+    const std::filesystem::path files = context.roots.proc / std::to_string(pid) / "fd";
+    for (const std::string& name : kfd::entries_of(files)) {
+        std::error_code unreadable;
+        const auto number = kfd::parse_unsigned<int>(name);
+        if (!number || std::filesystem::read_symlink(files / name, unreadable) != "/dev/kfd")
+            continue;
+        const xpreempt::UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+        xpreempt::UniqueFd file(
+            static_cast<int>(::syscall(SYS_pidfd_getfd, process.get(), *number, 0)));
+        if (file.valid())
+            return file;
+    }
+    return std::nullopt;
 }
 
 std::vector<std::uint32_t> compute_queues(const Context& context, pid_t pid) {

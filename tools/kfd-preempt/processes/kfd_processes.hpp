@@ -8,11 +8,13 @@
 // directory.
 #pragma once
 
+#include "base/unique_fd.hpp"
 #include "kfd/sysfs.hpp"
 #include "output/context.hpp"
 #include "output/outcome.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace cli {
@@ -32,5 +34,9 @@ Result<kfd::Process> kfd_process(const Context& context, pid_t pid);
 // Ids of its compute queues, which HIP may use and suspend can stop; empty if there is no such
 // process.
 std::vector<std::uint32_t> compute_queues(const Context& context, pid_t pid);
+
+// A file of /dev/kfd that the process has open. None: it has none, or the kernel does not let this
+// user trace the process (ptrace_may_access()).
+std::optional<xpreempt::UniqueFd> kfd_file_of(const Context& context, pid_t pid);
 
 } // namespace cli

@@ -266,6 +266,11 @@ Finding check_rights(const Context& context, const kfd::LoadedModule& module) {
                              "command finds another value")};
     if (has_cap_sys_ptrace(context.roots))
         return {"rights", Verdict::ok, "CAP_SYS_PTRACE: may suspend and resume any process"};
+    if (module.operator_mode.value_or(1) > 1)
+        return {"rights", Verdict::ok,
+                fmt::format("may suspend and resume processes of this user "
+                            "(amdgpu.operator_mode={})",
+                            *module.operator_mode)};
     return {"rights",
             Verdict::warn,
             "no CAP_SYS_PTRACE: may not suspend other processes",
