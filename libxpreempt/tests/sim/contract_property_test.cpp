@@ -83,7 +83,7 @@ TEST_P(EveryPolicy, lets_a_job_run_that_is_alone_on_its_nodes) {
 // all nodes, SPUP has frames for all.
 TEST_P(NodesAlone, have_the_same_decisions) {
     Bands::Parameters bounded;
-    bounded.max_rate = 10; // full windows are frequent then
+    bounded.max_rate = 1; // full windows are frequent then
     const Policy tested = is_one_of({"BAND"}) ? Policy{Bands(bounded)} : policy();
     std::uint64_t decisions = 0;
     for (std::uint32_t seed = property_options.seed;

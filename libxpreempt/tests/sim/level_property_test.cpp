@@ -198,7 +198,7 @@ TEST(PropertiesOfBand, exactly_those_wait_that_a_higher_band_holds_or_has_held) 
 // The bound is for each node and for each band above.
 TEST(PropertiesOfBand, no_second_has_more_than_max_rate_preemptions) {
     Bands::Parameters bounded = busy_bands();
-    bounded.max_rate = 10;
+    bounded.max_rate = 1;
     std::uint64_t decisions = 0;
     for (std::uint32_t seed = property_options.seed;
          decisions < property_options.events / 4 && !HasFailure(); ++seed) {
