@@ -3,6 +3,7 @@
 #include "daemon_client.hpp"
 #include "server_fixture.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -80,6 +81,21 @@ TEST_F(XpreemptdListening, ADaemonWhoseLockIsLostIsStillNotReplaced) {
     EXPECT_NE(opener().line().find(fmt::format("another xpreemptd runs (pid {})", ::getpid())),
               std::string::npos);
     EXPECT_TRUE(DaemonClient(path).connected());
+}
+
+TEST_F(XpreemptdListening, ADaemonThatIsAboutToListenIsNotOvertaken) {
+    const test::Child starting = in_child([this](int say_to) {
+        fs::create_directory(path.parent_path());
+        const int file = ::open((path.string() + ".lock").c_str(), O_RDWR | O_CREAT, 0600);
+        struct flock lock{};
+        lock.l_type = F_WRLCK;
+        test::say(say_to, ::fcntl(file, F_SETLK, &lock) == 0 ? "locked" : "refused");
+        ::pause();
+    });
+    ASSERT_EQ(starting.line(), "locked");
+    EXPECT_NE(opener().line().find(fmt::format("another xpreemptd runs (pid {})", starting.pid())),
+              std::string::npos);
+    EXPECT_FALSE(fs::exists(path));
 }
 
 TEST_F(XpreemptdListening, TheFileOfAKilledDaemonIsReplaced) {

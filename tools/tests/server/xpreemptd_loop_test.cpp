@@ -2,7 +2,9 @@
 // The loop's pauses and shares, by the kernel's own account of this thread.
 #include "server/loop.hpp"
 
+#include <cerrno>
 #include <ctime>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -81,6 +83,14 @@ TEST_F(LoopTest, share_of_a_busy_descriptor_leaves_the_others_their_turns) {
     EXPECT_GE(now() - begin, 10 * (20 - 4) * each);
     // Many more on an idle machine; one for each where the pauses pass without us.
     EXPECT_GE(modest, greedy - 1);
+}
+
+TEST_F(LoopTest, descriptor_that_cannot_be_waited_for_is_refused) {
+    const UniqueFd file(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    const auto watched = loop.watch(file.get(), [] {});
+    ASSERT_FALSE(watched);
+    EXPECT_EQ(watched.error().errno_value, EPERM);
+    loop.forget(file.get());
 }
 
 TEST_F(LoopTest, resting_descriptor_can_be_forgotten) {
