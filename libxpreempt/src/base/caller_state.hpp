@@ -10,12 +10,13 @@ namespace xpreempt {
 class KeptErrno {
 public:
     KeptErrno() = default;
-    ~KeptErrno() { errno = errno_; }
+    ~KeptErrno() { here_ = errno_; }
     KeptErrno(const KeptErrno&) = delete;
     KeptErrno& operator=(const KeptErrno&) = delete;
 
 private:
-    const int errno_ = errno;
+    int& here_ = errno; // asks for its place once
+    const int errno_ = here_;
 };
 
 // Also keeps the thread from being cancelled while it lives: glibc cancels a thread by an exception

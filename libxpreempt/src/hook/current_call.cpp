@@ -6,7 +6,6 @@
 #include "hook/queue_table.hpp"
 #include "hook/real.hpp"
 
-#include <optional>
 #include <pthread.h>
 
 namespace xpreempt::hook {
@@ -101,14 +100,18 @@ namespace {
 
 // Leaves the thread as it was. A launch is cheap only without the two calls of pthread, so the
 // library makes them where a launch waits or calls other code.
-template <typename Function> void in_gate(CallClass call_class, Function function) {
-    const KeptErrno kept;
-    std::optional<CallerState> caller;
-    if (call_class != CallClass::launch)
-        caller.emplace();
+template <typename Kept, typename Function> void in_gate_with(Function function) {
+    const Kept kept;
     current_call.in_gate = true;
     function();
     current_call.in_gate = false;
+}
+
+template <typename Function> void in_gate(CallClass call_class, Function function) {
+    if (call_class == CallClass::launch)
+        in_gate_with<KeptErrno>(function);
+    else
+        in_gate_with<CallerState>(function);
 }
 
 } // namespace
