@@ -97,20 +97,27 @@ static int probe_or_end(void)
 	return probe();
 }
 
-static int probe_beside_first_call(int *first)
+/* Probes in a child that is made while the thread, once it has set `inside`, waits in the library. */
+static int probe_beside(atomic_int *inside, void *(*in_thread)(void *), int *argument)
 {
 	pthread_t thread;
 	int error;
 
-	first_call = 1;
-	if (pthread_create(&thread, NULL, probe_in_thread, first))
+	answered = 0;
+	if (pthread_create(&thread, NULL, in_thread, argument))
 		return -EAGAIN;
-	while (!asked)
+	while (!*inside)
 		usleep(1000);
 	error = in_child(probe_or_end);
 	answered = 1;
 	pthread_join(thread, NULL);
 	return error;
+}
+
+static int probe_beside_first_call(int *first)
+{
+	first_call = 1;
+	return probe_beside(&asked, probe_in_thread, first);
 }
 
 /* The log's function of the program, with the lock of the log. */
@@ -133,18 +140,10 @@ static void *fail_in_thread(void *argument)
 static int probe_beside_message(int *failed)
 {
 	pid_t process = getpid();
-	pthread_t thread;
-	int error;
+	int error = xp_set_log_fn(keep_in_log, XP_LOG_DEBUG, &process);
 
-	answered = 0;
-	if (xp_set_log_fn(keep_in_log, XP_LOG_DEBUG, &process) ||
-	    pthread_create(&thread, NULL, fail_in_thread, failed))
-		return -EAGAIN;
-	while (!in_log)
-		usleep(1000);
-	error = in_child(probe_or_end);
-	answered = 1;
-	pthread_join(thread, NULL);
+	if (error == 0)
+		error = probe_beside(&in_log, fail_in_thread, failed);
 	return error != 0 ? error : xp_set_log_fn(NULL, XP_LOG_NONE, NULL);
 }
 
