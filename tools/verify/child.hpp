@@ -13,7 +13,7 @@ namespace verify {
 
 class Child {
 public:
-    // The first argument of a child says what it does.
+    // Modes of a child, by its first argument.
     static constexpr const char *busy = "child", *busy_with_xnack = "child-xnack",
                                 *low_program = "child-low-program";
     // Its first line, with the id of its queue: it has begun.

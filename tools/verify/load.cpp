@@ -139,7 +139,7 @@ namespace {
 class LowProgram {
 public:
     explicit LowProgram(Load& load) : load_(load) {}
-    // Launches what is to be in flight, and notes the ends of kernels.
+    // Keeps two kernels in flight while it may launch, and notes when each kernel ends.
     void step();
     void answer(const std::string& question);
     [[nodiscard]] bool idle() { return !launches_ && load_.done() == load_.launched(); }

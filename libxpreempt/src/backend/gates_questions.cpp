@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Asks HIP about a stream for callers of the library, without the end of a capture.
+// Asks HIP about a stream, for callers of the library.
 #include "backend/event_marker.hpp"
 #include "backend/gates.hpp"
 

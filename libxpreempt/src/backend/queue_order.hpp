@@ -56,8 +56,8 @@ public:
     void settle();
 
     // Starts the order thread if an earlier attempt failed, for a thread that waits for its work.
-    // At the limit of threads it repeats what the driver refused in this thread. Returns false if
-    // the driver refuses it again.
+    // At the limit of threads the caller's own thread repeats the calls that the driver refused.
+    // Returns false if the driver refuses one again.
     bool ensure_watched();
     // The same after holds changed: at the limit of threads it does so for half a second at most.
     // Then it is left to the calls of HIP that meet the queue.
@@ -73,7 +73,7 @@ public:
     // The queue runs now to unblock a higher priority.
     [[nodiscard]] bool lifted(hip::QueueRef queue) const;
 
-    // A stream's priority is the highest of its owners; 0 without one. False: the owner is known.
+    // A stream has the highest priority of its owners, or 0. add_owner() refuses a known owner.
     bool add_owner(std::uint64_t owner, hip::Stream stream);
     void set_priority(std::uint64_t owner, std::int32_t priority);
     void forget_owner(std::uint64_t owner);

@@ -57,7 +57,7 @@ public:
     std::shared_ptr<backend::DirectCalls> direct_calls(hip::Stream key, hip::Stream handle,
                                                        std::optional<int> device);
 
-    // Null: the stream was never held, ranked or given an xqueue.
+    // Null: nobody has held the stream, set its priority or made an xqueue of it.
     Hooked find_hooked(hip::Stream key);
     // The stream as an object that can be held and scheduled, made if it is not there yet. EBUSY:
     // it was destroyed, and another one has its key.
