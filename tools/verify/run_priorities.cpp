@@ -41,10 +41,14 @@ private:
         return false;
     }
     bool tell_low(const char* what, LowCounts& counts);
+    bool tell_low(const char* what) {
+        LowCounts ignored;
+        return tell_low(what, ignored);
+    }
     bool wait_for_low_kernel();
     bool serve(Sharing sharing, Mode& mode);
-    bool hold_back(Sharing sharing, LowCounts& counts);
-    bool release(Sharing sharing, LowCounts& counts);
+    bool hold_back(Sharing sharing);
+    bool release(Sharing sharing);
     bool switch_low(Entries entries);
     bool run_request();
 
@@ -111,21 +115,21 @@ bool Experiment::switch_low(Entries entries) {
     return switched.has_value() || fails("SWITCH of the low program: " + switched.error());
 }
 
-bool Experiment::hold_back(Sharing sharing, LowCounts& counts) {
+bool Experiment::hold_back(Sharing sharing) {
     const std::array<std::uint32_t, 1> queue{low_->queue_id()};
     switch (sharing) {
-    case Sharing::block: return tell_low("pause", counts);
-    case Sharing::drain: return tell_low("drain", counts);
+    case Sharing::block: return tell_low("pause");
+    case Sharing::drain: return tell_low("drain");
     case Sharing::interrupt: return switch_low(stops_of(queue));
     default: return true;
     }
 }
 
-bool Experiment::release(Sharing sharing, LowCounts& counts) {
+bool Experiment::release(Sharing sharing) {
     const std::array<std::uint32_t, 1> queue{low_->queue_id()};
     switch (sharing) {
     case Sharing::block:
-    case Sharing::drain: return tell_low("launch", counts);
+    case Sharing::drain: return tell_low("launch");
     case Sharing::interrupt: return switch_low(resumes_of(queue));
     default: return true;
     }
@@ -136,7 +140,7 @@ bool Experiment::serve(Sharing sharing, Mode& mode) {
     if (!tell_low("counts", request.arrived))
         return false;
     const auto arrival = steady_clock::now();
-    if (!hold_back(sharing, request.prepared))
+    if (!hold_back(sharing))
         return false;
     request.ns = ns_of(steady_clock::now() - arrival);
     if (!tell_low("counts", request.prepared))
@@ -149,17 +153,15 @@ bool Experiment::serve(Sharing sharing, Mode& mode) {
         return false;
     mode.stops += sharing == Sharing::interrupt ? 1 : 0;
     mode.requests.push_back(request);
-    LowCounts ignored;
-    return release(sharing, ignored);
+    return release(sharing);
 }
 
 bool Experiment::measure(Sharing sharing, unsigned requests) {
     Mode& mode = measured_.modes[static_cast<std::size_t>(sharing)];
-    LowCounts ignored;
     if (!tell_low("counts", mode.begin))
         return false;
     const auto begin = steady_clock::now();
-    if (sharing != Sharing::high_alone && !tell_low("launch", ignored))
+    if (sharing != Sharing::high_alone && !tell_low("launch"))
         return false;
     for (unsigned i = 0; i < requests; ++i) {
         if (sharing != Sharing::high_alone && !wait_for_low_kernel())
