@@ -8,7 +8,6 @@ never changed. It has the identity of the tree and of the machine; a line with a
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from dataclasses import asdict, dataclass
@@ -21,13 +20,6 @@ from .identity import Identity, NotKept
 from .keeper import commit
 from .passed import date
 from .paths import REPO
-
-USAGE = """usage: soak-results DIR begin SEED MINUTES   prints those of the first run; - for one that was not chosen
-       soak-results DIR find KIND NAME       prints PASSED FAILED DATE of a step or part of this tree, or fails
-       soak-results DIR now                  prints the identity of tree and machine
-       soak-results DIR add KIND NAME PASSED FAILED SECONDS BEFORE
-                                             BEFORE: what `now` printed before it ran
-       soak-results DIR table PART..."""
 
 # Where the table goes: its commit must not make the results those of another tree. No part reads it.
 NO_INPUT = "selftests/RESULTS.md"
@@ -61,6 +53,10 @@ class Line:
     @property
     def place(self) -> Place:
         return Place(self.tree, self.machine)
+
+    @property
+    def date(self) -> str:
+        return date(self.when)
 
     @property
     def good(self) -> bool:
@@ -100,8 +96,11 @@ class Results:
         self.file = self.directory / "results"
         self.settings = self.directory / "settings"
 
-    def begin(self, seed: str, minutes: str) -> tuple[int, int]:
-        """Makes the directory, or refuses one that is the place of another run or would be part of the tree."""
+    def begin(self, seed: int | None, minutes: int | None) -> tuple[int, int]:
+        """Makes the directory, or refuses one that is the place of another run or would be part of the tree.
+
+        Returns the seed and the minutes of the first run.
+        """
         if self.directory.is_relative_to(REPO):
             ignored = subprocess.run(["git", "check-ignore", "--quiet", self.directory], cwd=REPO, check=False)
             if ignored.returncode:
@@ -109,7 +108,7 @@ class Results:
         self.directory.mkdir(parents=True, exist_ok=True)
         if not trusted(self.directory):
             raise Refusal(f"others can write to {self.directory}")
-        asked = {name: int(word) for name, word in (("seed", seed), ("minutes", minutes)) if word != "-"}
+        asked = {name: value for name, value in (("seed", seed), ("minutes", minutes)) if value is not None}
         first = {"seed": int(time.time()), "minutes": 60, **asked}
         if not self.settings.exists():
             self.settings.write_text(json.dumps(first) + "\n")
@@ -134,6 +133,15 @@ class Results:
         """The last one counts, and runs of the same tree before it are in the table."""
         same = [line for line in self.lines() if (line.kind, line.name, line.place) == (kind, name, here)]
         return same[-1] if same else None
+
+    def keep(self, kind: str, name: str, passed: int, failed: int, seconds: int, before: Place) -> None:
+        """before: where it began."""
+        now = place()
+        if now != before:
+            raise Refusal(f"{name}: the tree or the packages changed while it ran, so its result is not kept")
+        dirty = "+" if git("status", "--porcelain", "--", ":/", f":!/{NO_INPUT}") else ""
+        facts = (passed, failed, seconds, time.time(), commit() + dirty, now.tree, now.machine)
+        self.add(Line(kind, name, *facts))
 
     def add(self, line: Line) -> None:
         text = json.dumps(asdict(line)) + "\n"
@@ -165,7 +173,7 @@ def row(name: str, here: Place, lines: list[Line]) -> tuple[str, Line | None]:
         last = same[-1]
         bad = sum(not line.good for line in same[:-1])
         earlier = f"; {len(same)} runs, {bad} of those before failed" if len(same) > 1 else ""
-        text = f"{last.passed} passed, {last.failed} failed, {minutes(last.seconds)}, {date(last.when)}, commit {last.commit}{earlier}"
+        text = f"{last.passed} passed, {last.failed} failed, {minutes(last.seconds)}, {last.date}, commit {last.commit}{earlier}"
         return f"| {name} | {text} |", last
     steps = {line.name for line in lines if line.kind == STEP and line.place == here and line.name.split("/")[0] == name}
     if steps:
@@ -173,7 +181,7 @@ def row(name: str, here: Place, lines: list[Line]) -> tuple[str, Line | None]:
     if its:
         last = its[-1]
         why = differences(last.tree, here.tree) if last.tree != here.tree else "other packages or another machine"
-        return f"| {name} | not counted ({why}): {last.passed} passed, {last.failed} failed, {date(last.when)}, commit {last.commit} |", None
+        return f"| {name} | not counted ({why}): {last.passed} passed, {last.failed} failed, {last.date}, commit {last.commit} |", None
     return f"| {name} | not run |", None
 
 
@@ -189,39 +197,3 @@ def table(parts: Iterable[str], here: Place, lines: list[Line]) -> tuple[list[st
     lack = len(counted) - len(ended)
     rest = f"; {lack} of {len(counted)} parts have no result of this tree" if lack else ""
     return ["| part | result |", "|---|---|", *rows, "", count + rest], not lack and all(line.good for line in ended)
-
-
-def run(results: Results, word: str, words: list[str]) -> int:
-    match word, words:
-        case "begin", [seed, length]:
-            print(*results.begin(seed, length))
-        case "now", []:
-            print(place())
-        case "find", [kind, name]:
-            line = results.find(kind, name, place())
-            if not line:
-                return 1
-            print(line.passed, line.failed, date(line.when))
-        case "add", [kind, name, good, bad, seconds, before]:
-            now = place()
-            if str(now) != before:
-                raise Refusal(f"{name}: the tree or the packages changed while it ran, so its result is not kept")
-            dirty = "+" if git("status", "--porcelain", "--", ":/", f":!/{NO_INPUT}") else ""
-            facts = (int(good), int(bad), int(seconds), time.time(), commit() + dirty, now.tree, now.machine)
-            results.add(Line(kind, name, *facts))
-        case "table", [_, *_]:
-            lines, good = table(words, place(), results.lines())
-            print("\n".join(lines))
-            return int(not good)
-        case _:
-            print(USAGE, file=sys.stderr)
-            return 64
-    return 0
-
-
-def main(words: list[str]) -> int:
-    try:
-        return run(Results(Path(words[0])), words[1], words[2:]) if len(words) > 1 else run(Results(Path()), "", [])
-    except Refusal as refusal:
-        print(f"soak: {refusal}", file=sys.stderr)
-        return 64
