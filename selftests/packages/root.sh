@@ -1,7 +1,31 @@
 # SPDX-License-Identifier: MIT
 # A clean Debian root in which packages are installed, and which can be booted; sourced by the tests
-# of this directory, which set top, here, work, root, out, cache, build_dir and release.
-# shellcheck shell=bash disable=SC2154
+# of this directory, which set top, here and release.
+# shellcheck shell=bash disable=SC2034,SC2154
+
+die() { echo "${0##*/}: $*" >&2; exit 1; }
+
+# begin_root_test TOOL...: what these tests need, and set alike.
+begin_root_test() {
+	local tool
+	[ "$(id -u)" -eq 0 ] || die "must run as root: it makes a Debian root and mounts in it"
+	for tool; do
+		command -v "$tool" >/dev/null || die "$tool is missing; run ci/deps"
+	done
+	build_dir=${BUILD_DIR:-$top/build/test}
+	cache=${XDG_CACHE_HOME:-$HOME/.cache}/kfd-preempt
+	work=$(mktemp -d)
+	root=$work/root out=$work/out
+	trap clean EXIT
+	trap 'exit 1' INT TERM
+}
+need_built() { # need_built PROGRAM...: of the build
+	local program
+	for program; do
+		[ -x "$build_dir/$program" ] ||
+			die "$build_dir/$program is not built; run selftests/vm/build, or set BUILD_DIR"
+	done
+}
 
 clean() {
 	umount "$root/proc" "$root$cache/ccache" 2>/dev/null || :
@@ -16,6 +40,20 @@ in_root() {
 share_ccache() {
 	mkdir -p "$cache/ccache" "$root$cache/ccache"
 	mount --bind "$cache/ccache" "$root$cache/ccache"
+}
+# ccache hashes absolute paths: building where kernel/build-module does shares its objects.
+share_builds() {
+	share_ccache && mkdir -p "$root$cache/dkms" || return
+	mv "$root/var/lib/dkms" "$root$cache/dkms/tree"
+	ln -s "$cache/dkms/tree" "$root/var/lib/dkms" # dkms' prerm for kernels looks there
+	echo "dkms_tree=$cache/dkms/tree" >>"$root/etc/dkms/framework.conf"
+}
+# dkms_package DEB: builds kfd-preempt-dkms of this tree.
+dkms_package() {
+	mkdir -p "$work/source"
+	(cd "$top" && git ls-files --cached --others --exclude-standard -- debian dkms.conf kernel uapi | tar -c -T -) |
+		tar -x -C "$work/source" || return
+	(cd "$work/source" && debian/rules dkms-package) && mv "$work"/kfd-preempt-dkms_*.deb "$1"
 }
 # step DESCRIPTION COMMAND...: without it nothing behind it makes sense. (A function that is called
 # so does not stop at an error by itself: hence its returns.)

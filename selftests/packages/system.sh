@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # A Debian system with the patched driver and our packages in which other programs are tested beside
-# them; sourced by tests that set top, here, work, root, out, cache, build_dir and release, after root.sh.
+# them; sourced by tests that set top and here, after root.sh.
 # shellcheck shell=bash disable=SC2034,SC2154
 
 # make_system NAME PACKAGE...: sets `system`, a directory for selftests/vm/run --system. Remembered by the
@@ -105,23 +105,8 @@ told() {
 
 # begin_system_test: what these tests need and set alike.
 begin_system_test() {
-	local name=${0##*/} tool
-	[ "$(id -u)" -eq 0 ] || { echo "$name: must run as root: it makes a Debian root and mounts in it" >&2; exit 1; }
-	for tool in mmdebstrap mke2fs debugfs objcopy; do
-		command -v $tool >/dev/null || { echo "$name: $tool is missing; run ci/deps" >&2; exit 1; }
-	done
-	build_dir=${BUILD_DIR:-$top/build/test}
-	for tool in selftests/vgpu/vgpu selftests/vgpu/vgpu-firmware kfd_preempt/queue_owner; do
-		[ -x "$build_dir/$tool" ] || {
-			echo "$name: $build_dir/$tool is not built; run selftests/vm/build, or set BUILD_DIR" >&2
-			exit 1
-		}
-	done
-	cache=${XDG_CACHE_HOME:-$HOME/.cache}/kfd-preempt
+	begin_root_test mmdebstrap mke2fs debugfs objcopy
+	need_built selftests/vgpu/vgpu selftests/vgpu/vgpu-firmware kfd_preempt/queue_owner
 	release=$("$top/selftests/vm/kernel-version")
-	work=$(mktemp -d)
-	root=$work/root out=$work/out
 	mkdir "$root"
-	trap clean EXIT
-	trap 'exit 1' INT TERM
 }
