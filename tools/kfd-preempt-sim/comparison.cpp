@@ -86,7 +86,7 @@ void run(const Scenario& scenario, Task& task) {
         task.bands.at(band) = measure(bands.at(band), result.measured);
     task.all = measure(all, result.measured);
     task.events = result.events;
-    task.fault = fault_text(task.policy, result);
+    task.fault = fault_text(result);
 }
 
 std::vector<sched::Band> bands_of(const Scenario& scenario) {
@@ -117,7 +117,7 @@ std::vector<Task> tasks_of(std::span<const Scenario> scenarios, const CompareOpt
         if (options.slices && scenarios[s].gpu.hws)
             append(slices_name, {}, true);
         for (const std::string& name : options.policies)
-            append(name, {.policy = xpreemptd::make_policy(name, scenarios[s].policies)}, false);
+            append(name, {.policy = name}, false);
     }
     return tasks;
 }
@@ -242,12 +242,12 @@ Comparison comparison_of(const Scenario& scenario, std::span<Task> tasks) {
 
 } // namespace
 
-std::string fault_text(std::string_view policy, const RunResult& result) {
+std::string fault_text(const RunResult& result) {
     return result.fault.empty()
                ? ""
-               : fmt::format("after {:.6f} s plug-in {} {}",
+               : fmt::format("after {:.6f} s {}",
                              static_cast<double>(result.ended) / static_cast<double>(second),
-                             policy, result.fault);
+                             result.fault);
 }
 
 Measures measure(JobResult& job, Time measured) {

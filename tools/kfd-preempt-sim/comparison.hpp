@@ -59,7 +59,7 @@ struct CompareOptions {
 };
 
 // The rule that the plug-in broke, and when; empty: none.
-[[nodiscard]] std::string fault_text(std::string_view policy, const RunResult& result);
+[[nodiscard]] std::string fault_text(const RunResult& result);
 
 // Without ratios. Its record is sorted.
 [[nodiscard]] Measures measure(JobResult& job, Time measured);

@@ -86,7 +86,7 @@ private:
         std::uint64_t job = 0;
         bool stop = false;
     };
-    std::vector<Scheduler::Call> calls_of(std::span<const std::uint64_t> jobs) const;
+    std::vector<ModelProvider::Call> calls_of(std::span<const std::uint64_t> jobs) const;
 
     std::map<std::uint64_t, Process> processes_; // by the id of the job
     std::vector<Switch> switches_;
@@ -133,8 +133,8 @@ void Reader::take_switch(std::uint64_t job, std::string_view name, Time at) {
     switches_.push_back({at, job, name == "stop"});
 }
 
-std::vector<Scheduler::Call> Reader::calls_of(std::span<const std::uint64_t> jobs) const {
-    std::vector<Scheduler::Call> calls;
+std::vector<ModelProvider::Call> Reader::calls_of(std::span<const std::uint64_t> jobs) const {
+    std::vector<ModelProvider::Call> calls;
     for (const Switch& change : switches_) {
         const auto job = std::ranges::find(jobs, change.job);
         if (job == jobs.end())

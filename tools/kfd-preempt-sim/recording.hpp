@@ -20,8 +20,8 @@ struct RecordedJob {
 };
 
 struct Recording {
-    std::vector<RecordedJob> jobs;      // those that had work
-    std::vector<Scheduler::Call> calls; // without other jobs
+    std::vector<RecordedJob> jobs;          // those that had work
+    std::vector<ModelProvider::Call> calls; // without other jobs
     std::uint32_t nodes = 1;
     Time duration = 0;
     std::uint64_t lost = 0; // records

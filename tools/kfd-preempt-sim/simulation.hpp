@@ -2,9 +2,8 @@
 // One run of a scenario under a policy, or under none.
 #pragma once
 
+#include "model_provider.hpp"
 #include "scenario.hpp"
-#include "sched/policy.hpp"
-#include "scheduler.hpp"
 #include "source.hpp"
 
 #include <cstddef>
@@ -16,7 +15,7 @@
 namespace sim {
 
 struct RunOptions {
-    std::optional<sched::Policy> policy = {};  // none: every job runs, nothing is stopped
+    std::optional<std::string> policy = {};    // none: every job runs, nothing is stopped
     std::optional<std::size_t> only_job = {};  // alone on the GPU
     std::optional<sched::Band> only_band = {}; // alone with the other jobs of its band
     bool keep_calls = false;
@@ -27,17 +26,19 @@ struct JobResult {
     Record record;
     double work = 0; // kernel time done, in ns
     Time longest_wait = 0;
-    std::uint64_t edges = 0, stops = 0, preemptions = 0; // Scheduler::Counts
-    std::uint64_t saves = 0;                             // Gpu::saves_of(), with the warmup
+    std::uint64_t edges = 0;       // that the daemon saw it become ready
+    std::uint64_t stops = 0;       // of the job
+    std::uint64_t preemptions = 0; // decisions that stopped others so that it could run
+    std::uint64_t saves = 0;       // Gpu::saves_of(), with the warmup
 };
 
 struct RunResult {
     std::vector<JobResult> jobs; // as in the scenario
     Time measured = 0;           // without the warmup
     std::uint64_t events = 0;
-    std::vector<Scheduler::Call> calls; // of the driver, if they are kept
-    std::uint64_t runlists = 0;         // Gpu::runlists()
-    // The rule that a plug-in broke, and when: then the run ended. Empty: none.
+    std::vector<ModelProvider::Call> calls; // of the driver, if they are kept
+    std::uint64_t runlists = 0;             // Gpu::runlists()
+    // Why the daemon ejected the policy, and when: then the run ended. Empty: it didn't.
     std::string fault;
     Time ended = 0;
 };

@@ -3,7 +3,6 @@
 #include "switches.hpp"
 
 #include "report.hpp"
-#include "xpreemptd/toml/policy_parameters.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -16,7 +15,7 @@ namespace {
 constexpr double per_ms = 1e-6;
 
 // "stop a b; resume c", with names in order: a call has none.
-std::string text_of(const Scheduler::Call& call, const Scenario& scenario) {
+std::string text_of(const ModelProvider::Call& call, const Scenario& scenario) {
     std::vector<std::string> parts;
     for (const bool stop : {true, false}) {
         std::vector<std::string> names;
@@ -30,7 +29,7 @@ std::string text_of(const Scheduler::Call& call, const Scenario& scenario) {
     return fmt::format("{}", fmt::join(parts, "; "));
 }
 
-std::string time_of(const std::vector<Scheduler::Call>& calls, std::size_t i) {
+std::string time_of(const std::vector<ModelProvider::Call>& calls, std::size_t i) {
     return i < calls.size() ? fmt::format("{:.1f}", static_cast<double>(calls[i].at) * per_ms)
                             : "-";
 }
@@ -45,17 +44,15 @@ Answer<std::string> compare_switches(const Recording& recording, const Scenario&
     for (std::size_t i = 0; i < recording.jobs.size(); ++i)
         if (recording.jobs[i].goes_on)
             longer.jobs[i].trace.back().work = recording.duration;
-    const RunResult result =
-        simulate(longer, {.policy = xpreemptd::make_policy(policies[0], scenario.policies),
-                          .keep_calls = true});
-    if (auto fault = fault_text(policies[0], result); !fault.empty())
+    const RunResult result = simulate(longer, {.policy = policies[0], .keep_calls = true});
+    if (auto fault = fault_text(result); !fault.empty())
         return tl::make_unexpected(std::move(fault));
     charts::Table table{
         "Switches under " + policies[0], {"number", "recorded", "at ms", "simulated", "at ms"}, {}};
     std::size_t same = 0;
     bool differs = false;
     for (std::size_t i = 0; i < std::max(recording.calls.size(), result.calls.size()); ++i) {
-        const auto text = [&](const std::vector<Scheduler::Call>& calls) {
+        const auto text = [&](const std::vector<ModelProvider::Call>& calls) {
             return i < calls.size() ? text_of(calls[i], scenario) : "-";
         };
         const std::string recorded = text(recording.calls), simulated = text(result.calls);

@@ -50,7 +50,7 @@ TEST(SimModel, JobsThatFitTogetherRunAtFullSpeed) {
 TEST(SimModel, RoundRobinGivesEqualShares) {
     const Scenario scenario = plain_scenario(
         {closed_job("a", 1 * ms), closed_job("b", 7 * ms), closed_job("c", 30 * ms)}, 30 * second);
-    const auto result = simulate(scenario, {.policy = sched::policy_named("RR")});
+    const auto result = simulate(scenario, {.policy = "RR"});
     for (std::size_t job = 0; job < 3; ++job)
         EXPECT_NEAR(share(result, job), 1.0 / 3, 0.01) << job;
 }
@@ -59,7 +59,7 @@ TEST(SimModel, FairSharesFollowTheWeights) {
     Scenario scenario =
         plain_scenario({closed_job("a", 1 * ms), closed_job("b", 7 * ms)}, 30 * second);
     scenario.jobs[0].weight = 300;
-    const auto result = simulate(scenario, {.policy = sched::policy_named("CFS")});
+    const auto result = simulate(scenario, {.policy = "CFS"});
     EXPECT_NEAR(share(result, 0), 0.75, 0.02);
     EXPECT_NEAR(share(result, 1), 0.25, 0.02);
 }

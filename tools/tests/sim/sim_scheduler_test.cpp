@@ -24,7 +24,7 @@ JobSpec batch() {
 }
 
 RunResult under_band(const Scenario& scenario) {
-    return simulate(scenario, {.policy = xpreemptd::make_policy("BAND", scenario.policies)});
+    return simulate(scenario, {.policy = "BAND"});
 }
 
 TEST(SimScheduler, WithoutCostsARequestRunsAsAlone) {
@@ -45,8 +45,10 @@ TEST(SimScheduler, ARequestSharesTheGpuUntilTheStop) {
 }
 
 TEST(SimScheduler, WorkThatComesBeforeThePollIsNoNewRequest) {
-    // Idle for 200 us after kernels of 800 us; polls come 100 us after each kernel has begun.
+    // Idle for 200 us after kernels of 800 us; polls come 100 us after each kernel has begun, and
+    // once there was a scan, which comes each 100 ms, 500 us after.
     Scenario scenario = plain_scenario({service(1000, 800 * us), batch()}, 1 * second);
+    scenario.jobs[0].start = 500 * us;
     scenario.policies.bands.floor_percent = 0;
     scenario.gpu.trap_p50 = scenario.gpu.trap_p99 = 100 * us;
     scenario.gpu.hurried_poll = 1 * ms;
@@ -84,12 +86,22 @@ TEST(SimScheduler, AnAnnouncementStopsTheBatchBeforeTheWorkComes) {
     EXPECT_EQ(std::ranges::max(result.jobs[0].record.latencies), 3 * ms);
 }
 
+TEST(SimScheduler, AJobOnTwoNodesIsStoppedByOneChange) {
+    Scenario scenario = plain_scenario({service(20, 3 * ms), batch()}, 1 * second);
+    scenario.gpu.nodes = 2;
+    scenario.jobs[1].nodes = 3;
+    const auto result = simulate(scenario, {.policy = "BAND", .keep_calls = true});
+    ASSERT_FALSE(result.calls.empty());
+    for (const ModelProvider::Call& call : result.calls)
+        EXPECT_EQ(call.changes.size(), 1U);
+    EXPECT_EQ(result.jobs[0].preemptions, result.jobs[0].record.arrived);
+}
+
 TEST(SimScheduler, ArrivalsAreTheSameUnderEveryPolicy) {
     const Scenario scenario = plain_scenario({poisson_job("a", 50, 3 * ms), batch()}, 20 * second);
     const auto arrived = simulate(scenario, {}).jobs[0].record.arrived;
     for (const std::string_view name : sched::policy_names)
-        EXPECT_EQ(simulate(scenario, {.policy = sched::policy_named(name)}).jobs[0].record.arrived,
-                  arrived)
+        EXPECT_EQ(simulate(scenario, {.policy = std::string(name)}).jobs[0].record.arrived, arrived)
             << name;
 }
 

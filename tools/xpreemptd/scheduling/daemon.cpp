@@ -20,10 +20,6 @@ using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
 constexpr nanoseconds scan_interval = milliseconds{100};
-// While a job waits for another one to become idle. As long as the resume grace by default.
-constexpr nanoseconds hurried_poll = milliseconds{1};
-// While no job waits: only the accounts depend on it.
-constexpr nanoseconds calm_poll = milliseconds{10};
 constexpr nanoseconds first_retry = milliseconds{1};
 constexpr nanoseconds longest_retry = milliseconds{100};
 constexpr std::string_view policy_by_cpu = "CHPF";
@@ -200,7 +196,7 @@ nanoseconds Daemon::poll_interval() const {
         return nanoseconds{0};
     if (!polled)
         return nanoseconds::max();
-    return ready > 1 || to_arm ? hurried_poll : calm_poll;
+    return ready > 1 || to_arm ? polls_.hurried : polls_.calm;
 }
 
 // After the call of the driver: nothing waits for a line of the log.

@@ -37,6 +37,14 @@ public:
     using ReadAgain = std::function<tl::expected<Rules, std::string>()>;
     void set_read_again(ReadAgain read_again) { read_again_ = std::move(read_again); }
 
+    struct Polls {
+        // While a job waits for another one to become idle. As long as the resume grace by default.
+        std::chrono::nanoseconds hurried = std::chrono::milliseconds{1};
+        // While no job waits: only the accounts depend on it.
+        std::chrono::nanoseconds calm = std::chrono::milliseconds{10};
+    };
+    void set_polls(const Polls& polls) { polls_ = polls; }
+
     // Logs the state of all jobs after each call of the driver.
     void log_each_switch() { logs_switches_ = true; }
 
@@ -116,6 +124,7 @@ private:
     std::uint64_t kept_changes_ = 0; // of the table
     bool logs_switches_ = false;
     std::uint64_t logged_calls_ = 0;
+    Polls polls_;
 
     Time next_scan_{};
     Time next_poll_ = Time::max();
