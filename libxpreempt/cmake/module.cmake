@@ -43,14 +43,14 @@ function(shared_modules)
     src/control/fork_safe_fd.cpp src/control/hold_book.cpp src/control/server.cpp
     src/control/session.cpp src/control/wire.cpp)
   # The decisions of module sched; the rest of it drives the xqueues and streams of one process.
-  add_module(policy SOURCES src/sched/earliest_deadline_first.cpp src/sched/fair.cpp src/sched/linger.cpp
-    src/sched/first_in_first_out.cpp src/sched/highest_priority_first.cpp
-    src/sched/multilevel_feedback.cpp src/sched/round_robin.cpp src/sched/turns.cpp
-    src/sched/two_level.cpp src/sched/utilization_partition.cpp)
+  add_module(policy SOURCES src/sched/policies/earliest_deadline_first.cpp src/sched/policies/fair.cpp src/sched/policies/linger.cpp
+    src/sched/policies/first_in_first_out.cpp src/sched/policies/highest_priority_first.cpp
+    src/sched/policies/multilevel_feedback.cpp src/sched/policies/round_robin.cpp src/sched/turns.cpp
+    src/sched/policies/two_level.cpp src/sched/policies/utilization_partition.cpp)
   # Those of processes, which the library cannot start, and what the daemon does with all of them.
-  add_module(daemon_policies USES policy SOURCES src/sched/account.cpp src/sched/band.cpp
-    src/sched/idle_parking.cpp src/sched/plugin.cpp src/sched/policy.cpp
-    src/sched/residency.cpp src/sched/strict_partition.cpp)
+  add_module(daemon_policies USES policy SOURCES src/sched/account.cpp src/sched/policies/band.cpp
+    src/sched/policies/idle_parking.cpp src/sched/plugin.cpp src/sched/policy.cpp
+    src/sched/residency.cpp src/sched/policies/strict_partition.cpp)
   # Loads plug-ins: for the daemon and the simulator. Not among the sources of the library.
   set(loader plugin_library)
   if(KFD_PREEMPT_STATIC)

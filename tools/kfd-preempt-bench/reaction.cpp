@@ -4,7 +4,7 @@
 #include "suites.hpp"
 
 #include "null_hw_queue.hpp"
-#include "sched/highest_priority_first.hpp"
+#include "sched/policies/highest_priority_first.hpp"
 #include "sched/scheduler.hpp"
 #include "xqueue/xqueue.hpp"
 

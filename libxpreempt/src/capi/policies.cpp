@@ -2,14 +2,14 @@
 // Makes policies with the settings that they have.
 #include "capi/policies.hpp"
 
-#include "sched/earliest_deadline_first.hpp"
-#include "sched/fair.hpp"
-#include "sched/first_in_first_out.hpp"
-#include "sched/highest_priority_first.hpp"
-#include "sched/multilevel_feedback.hpp"
-#include "sched/round_robin.hpp"
-#include "sched/two_level.hpp"
-#include "sched/utilization_partition.hpp"
+#include "sched/policies/earliest_deadline_first.hpp"
+#include "sched/policies/fair.hpp"
+#include "sched/policies/first_in_first_out.hpp"
+#include "sched/policies/highest_priority_first.hpp"
+#include "sched/policies/multilevel_feedback.hpp"
+#include "sched/policies/round_robin.hpp"
+#include "sched/policies/two_level.hpp"
+#include "sched/policies/utilization_partition.hpp"
 
 #include <algorithm>
 #include <array>

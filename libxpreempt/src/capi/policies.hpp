@@ -2,7 +2,7 @@
 // Policies of a scheduler in this process, by the numbers of xpreempt/sched.h.
 #pragma once
 
-#include "sched/linger.hpp"
+#include "sched/policies/linger.hpp"
 #include "sched/scheduler.hpp"
 
 #include <chrono>

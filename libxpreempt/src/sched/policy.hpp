@@ -2,19 +2,19 @@
 // A policy is a value: parameters, state, and a pure function that decides.
 #pragma once
 
-#include "sched/band.hpp"
-#include "sched/earliest_deadline_first.hpp"
-#include "sched/fair.hpp"
-#include "sched/first_in_first_out.hpp"
-#include "sched/highest_priority_first.hpp"
-#include "sched/idle_parking.hpp"
-#include "sched/multilevel_feedback.hpp"
 #include "sched/plugin.hpp"
-#include "sched/round_robin.hpp"
+#include "sched/policies/band.hpp"
+#include "sched/policies/earliest_deadline_first.hpp"
+#include "sched/policies/fair.hpp"
+#include "sched/policies/first_in_first_out.hpp"
+#include "sched/policies/highest_priority_first.hpp"
+#include "sched/policies/idle_parking.hpp"
+#include "sched/policies/multilevel_feedback.hpp"
+#include "sched/policies/round_robin.hpp"
+#include "sched/policies/strict_partition.hpp"
+#include "sched/policies/two_level.hpp"
+#include "sched/policies/utilization_partition.hpp"
 #include "sched/snapshot.hpp"
-#include "sched/strict_partition.hpp"
-#include "sched/two_level.hpp"
-#include "sched/utilization_partition.hpp"
 
 #include <algorithm>
 #include <array>

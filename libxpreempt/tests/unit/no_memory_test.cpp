@@ -5,7 +5,7 @@
 #include "backend/stream_hold.hpp"
 #include "backend/together.hpp"
 #include "control/hold_book.hpp"
-#include "sched/highest_priority_first.hpp"
+#include "sched/policies/highest_priority_first.hpp"
 #include "sched/scheduler.hpp"
 #include "unit/failing_allocation.hpp"
 #include "unit/fake_control_host.hpp"

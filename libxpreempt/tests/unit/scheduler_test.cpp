@@ -2,7 +2,7 @@
 // The scheduler on real xqueues and threads, on hardware that the test drives.
 #include "sched/scheduler.hpp"
 
-#include "sched/highest_priority_first.hpp"
+#include "sched/policies/highest_priority_first.hpp"
 
 #include "unit/fake_hw_queue.hpp"
 #include "unit/until.hpp"

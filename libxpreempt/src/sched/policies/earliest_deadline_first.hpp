@@ -2,7 +2,7 @@
 // Policy K-EDF: on each node the jobs with the K earliest deadlines run.
 #pragma once
 
-#include "sched/linger.hpp"
+#include "sched/policies/linger.hpp"
 
 #include <chrono>
 #include <cstdint>

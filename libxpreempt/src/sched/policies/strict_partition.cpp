@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Slots are laid out when a frame begins; a decision finds the slot of the moment.
-#include "sched/strict_partition.hpp"
+#include "sched/policies/strict_partition.hpp"
 
 #include "sched/turns.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A function of the snapshot alone.
-#include "sched/two_level.hpp"
+#include "sched/policies/two_level.hpp"
 
 #include <algorithm>
 

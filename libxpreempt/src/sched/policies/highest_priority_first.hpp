@@ -2,7 +2,7 @@
 // Policy HPF, and those that differ by what they compare: HHPF, CHPF, AWF.
 #pragma once
 
-#include "sched/linger.hpp"
+#include "sched/policies/linger.hpp"
 
 #include <cstdint>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One clock for each idle job.
-#include "sched/idle_parking.hpp"
+#include "sched/policies/idle_parking.hpp"
 
 namespace xpreempt::sched {
 

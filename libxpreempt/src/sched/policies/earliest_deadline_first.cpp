@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // From the earliest deadline on; each node counts the jobs that run.
-#include "sched/earliest_deadline_first.hpp"
+#include "sched/policies/earliest_deadline_first.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Virtual runtimes, and the clock of each node that a waking job is placed by.
-#include "sched/fair.hpp"
+#include "sched/policies/fair.hpp"
 
 #include <limits>
 

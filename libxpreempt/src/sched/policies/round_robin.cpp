@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Numbers as at a counter: the lowest is next.
-#include "sched/round_robin.hpp"
+#include "sched/policies/round_robin.hpp"
 
 namespace xpreempt::sched {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Budgets of turns, by node, and what is left of them.
-#include "sched/utilization_partition.hpp"
+#include "sched/policies/utilization_partition.hpp"
 
 namespace xpreempt::sched {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Turns without an end, by time of arrival.
-#include "sched/first_in_first_out.hpp"
+#include "sched/policies/first_in_first_out.hpp"
 
 namespace xpreempt::sched {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // From the highest band down: what the bands above claim, then what this band may do.
-#include "sched/band.hpp"
+#include "sched/policies/band.hpp"
 
 #include <bit>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Levels of queues, as one queue whose keys begin with the level.
-#include "sched/multilevel_feedback.hpp"
+#include "sched/policies/multilevel_feedback.hpp"
 
 #include <array>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Remembers the jobs that ran after the last decision, and until when each of them lingers.
-#include "sched/linger.hpp"
+#include "sched/policies/linger.hpp"
 
 #include <algorithm>
 

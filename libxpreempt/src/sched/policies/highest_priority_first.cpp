@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // From the highest priority down; nodes are bits.
-#include "sched/highest_priority_first.hpp"
+#include "sched/policies/highest_priority_first.hpp"
 
 #include <algorithm>
 #include <numeric>
