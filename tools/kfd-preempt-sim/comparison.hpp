@@ -2,8 +2,8 @@
 // Scenarios under several policies, beside the baselines.
 #pragma once
 
+#include "model/simulation.hpp"
 #include "scenario.hpp"
-#include "simulation.hpp"
 
 #include <cstdint>
 #include <functional>

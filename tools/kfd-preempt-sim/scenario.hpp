@@ -2,8 +2,8 @@
 // A scenario: a GPU, jobs and their arrivals, and published figures to compare with.
 #pragma once
 
+#include "model/time.hpp"
 #include "sched/snapshot.hpp"
-#include "time.hpp"
 #include "xpreemptd/toml/policy_parameters.hpp"
 
 #include <cstdint>

@@ -2,8 +2,8 @@
 // Arrivals and requests: rates, spreads, bursts, queues of a job.
 #include "sim_jobs.hpp"
 
-#include "kfd-preempt-sim/agenda.hpp"
-#include "kfd-preempt-sim/arrivals.hpp"
+#include "kfd-preempt-sim/model/agenda.hpp"
+#include "kfd-preempt-sim/model/arrivals.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 // The GPU model against closed forms and against costs that are known to the nanosecond.
 #include "sim_jobs.hpp"
 
-#include "kfd-preempt-sim/gpu.hpp"
+#include "kfd-preempt-sim/model/gpu.hpp"
 
 #include <gtest/gtest.h>
 

@@ -15,9 +15,9 @@
 #include "processes/task.hpp"
 #include "streams/hook_sight.hpp"
 #include "streams/queue_level.hpp"
-#include "verbs/daemon_finding.hpp"
-#include "verbs/driver_findings.hpp"
-#include "verbs/finding.hpp"
+#include "verbs/doctor/daemon_finding.hpp"
+#include "verbs/doctor/driver_findings.hpp"
+#include "verbs/doctor/finding.hpp"
 #include "verbs/verbs.hpp"
 
 #include <algorithm>

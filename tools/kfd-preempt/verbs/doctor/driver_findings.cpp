@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Findings of doctor about parameters of the driver, its packages and the firmware.
-#include "verbs/driver_findings.hpp"
+#include "verbs/doctor/driver_findings.hpp"
 
 #include "kfd/attribute.hpp"
 #include "kfd/sysfs.hpp"

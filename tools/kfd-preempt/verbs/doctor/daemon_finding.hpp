@@ -3,7 +3,7 @@
 #pragma once
 
 #include "output/context.hpp"
-#include "verbs/finding.hpp"
+#include "verbs/doctor/finding.hpp"
 
 namespace cli {
 

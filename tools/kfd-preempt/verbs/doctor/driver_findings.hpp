@@ -5,7 +5,7 @@
 #include "kfd/module.hpp"
 #include "output/context.hpp"
 #include "output/report.hpp"
-#include "verbs/finding.hpp"
+#include "verbs/doctor/finding.hpp"
 
 #include <initializer_list>
 #include <optional>

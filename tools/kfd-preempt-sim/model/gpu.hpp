@@ -2,7 +2,7 @@
 // The GPUs: which queues are mapped, how fast each job runs, what a stop costs.
 #pragma once
 
-#include "scenario.hpp"
+#include "kfd-preempt-sim/scenario.hpp"
 
 #include <algorithm>
 #include <cstdint>

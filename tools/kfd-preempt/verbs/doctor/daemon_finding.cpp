@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Its question to the daemon is that of the verbs jobs and policy.
-#include "verbs/daemon_finding.hpp"
+#include "verbs/doctor/daemon_finding.hpp"
 
 #include "daemon/daemon.hpp"
 #include "daemon/scheduling.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Wraps at blanks. Commands stay whole, for copying.
-#include "verbs/finding.hpp"
+#include "verbs/doctor/finding.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -2,8 +2,8 @@
 // When the requests of a job come, and how long their kernels run.
 #pragma once
 
+#include "kfd-preempt-sim/scenario.hpp"
 #include "random.hpp"
-#include "scenario.hpp"
 
 namespace sim {
 

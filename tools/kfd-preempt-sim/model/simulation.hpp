@@ -2,8 +2,8 @@
 // One run of a scenario under a policy, or under none.
 #pragma once
 
+#include "kfd-preempt-sim/scenario.hpp"
 #include "model_provider.hpp"
-#include "scenario.hpp"
 #include "source.hpp"
 
 #include <cstddef>
