@@ -28,3 +28,14 @@ debian_mirror() {
 		"run apt-get update, or set DEBIAN_MIRROR to one"
 	echo "$site"
 }
+
+# debian_sources SUITE: sources.list lines of a suite and of the release it belongs to.
+debian_sources() {
+	local site
+	site=$(debian_mirror)
+	echo "deb $site ${1%%-*} main"
+	case $1 in
+	*-security) echo "deb $site-security $1 main" ;;
+	*-*) echo "deb $site $1 main" ;;
+	esac
+}
