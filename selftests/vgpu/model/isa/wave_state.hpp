@@ -2,6 +2,7 @@
 // The architectural state of one wave: what MI300 instructions can read and write.
 #pragma once
 
+#include "model/base/integers.hpp"
 #include "model/isa/isa.hpp"
 
 #include <array>

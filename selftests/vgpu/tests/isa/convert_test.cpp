@@ -13,11 +13,6 @@ namespace vgpu::test {
 
 namespace {
 
-using u16 = std::uint16_t;
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-using i32 = std::int32_t;
-
 float f(u64 a) {
     return std::bit_cast<float>(static_cast<u32>(a));
 }

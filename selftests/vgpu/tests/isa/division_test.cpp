@@ -12,9 +12,6 @@ namespace vgpu::test {
 
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-
 float f(u64 a) {
     return std::bit_cast<float>(static_cast<u32>(a));
 }

@@ -12,9 +12,6 @@ namespace vgpu::test {
 
 namespace {
 
-using u16 = std::uint16_t;
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
 using Quad = __float128;
 
 Quad h(u64 a) {

@@ -8,9 +8,6 @@ namespace vgpu::test {
 
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-
 template <std::size_t count>
 u64 mixed(std::mt19937_64& random, const u64 (&special)[count], u64 other) {
     const u64 choice = random();

@@ -12,9 +12,6 @@ namespace vgpu::test {
 
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-
 constexpr u64 data_va = FlatMemory::base + 0x10'0000;
 
 void set_pair(isa::WaveState& wave, unsigned sgpr, u64 value) {

@@ -12,13 +12,6 @@ namespace vgpu::test {
 
 namespace {
 
-using u16 = std::uint16_t;
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-using i16 = std::int16_t;
-using i32 = std::int32_t;
-using i64 = std::int64_t;
-
 i64 s16(u64 a) {
     return static_cast<i16>(a);
 }

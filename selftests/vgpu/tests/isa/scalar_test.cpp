@@ -13,11 +13,6 @@ namespace vgpu::test {
 
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-using i32 = std::int32_t;
-using i64 = std::int64_t;
-
 i32 s(u32 a) {
     return static_cast<i32>(a);
 }

@@ -10,10 +10,6 @@ namespace vgpu::test {
 
 namespace {
 
-using u8 = std::uint8_t;
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-
 constexpr u64 scratch_va = FlatMemory::base + 0x20'0000;
 
 // s33 is a stack pointer of 64, v1 the lane times 8, v[2:3] the same in the private aperture.

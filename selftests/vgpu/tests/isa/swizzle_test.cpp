@@ -10,9 +10,6 @@ namespace vgpu::test {
 
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-
 // One DPP control, and the lane that a lane reads; -1 for none.
 struct Pattern {
     std::string control;

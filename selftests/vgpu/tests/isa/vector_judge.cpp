@@ -7,8 +7,6 @@ namespace vgpu::test {
 
 namespace {
 
-using u64 = std::uint64_t;
-
 struct Format {
     unsigned bits;
     unsigned mantissa;

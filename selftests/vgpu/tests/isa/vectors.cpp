@@ -19,9 +19,6 @@ namespace vgpu::test {
 
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-
 constexpr u64 code_va = FlatMemory::base + 0x1000;
 constexpr u64 image_va = FlatMemory::base + 0x1'0000;
 constexpr unsigned file_size = 256; // VGPRs, and as many AccVGPRs

@@ -8,13 +8,6 @@ namespace vgpu::isa {
 
 namespace {
 
-using u8 = std::uint8_t;
-using u16 = std::uint16_t;
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-using i8 = std::int8_t;
-using i16 = std::int16_t;
-
 template <typename T, D16 half = D16::whole> void read_narrow(Execution& e) {
     const DsInstruction i(e);
     const Words* address = vgpr_lanes(e, i.address);

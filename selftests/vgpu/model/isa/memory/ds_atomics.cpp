@@ -10,11 +10,6 @@ namespace vgpu::isa {
 
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-using i32 = std::int32_t;
-using i64 = std::int64_t;
-
 // new = operation(old, DATA0)
 template <typename T, auto operation, bool returns> void ds_update(Execution& e) {
     const DsInstruction i(e);

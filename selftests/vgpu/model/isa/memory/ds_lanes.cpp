@@ -8,8 +8,6 @@ namespace vgpu::isa {
 
 namespace {
 
-using u32 = std::uint32_t;
-
 // bpermute: lane reads from lane ADDR/4; permute: lane writes to lane ADDR/4.
 template <bool backward> void permute(Execution& e) {
     const DsInstruction i(e);

@@ -7,11 +7,6 @@ namespace vgpu::isa {
 
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-using i32 = std::int32_t;
-using i64 = std::int64_t;
-
 // Old value at one lane's address, which `change` has replaced.
 template <typename T, typename Function>
 T update_lane(Execution& e, const LaneAddresses& addresses, unsigned lane, Function change) {

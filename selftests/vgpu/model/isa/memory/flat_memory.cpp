@@ -6,14 +6,6 @@ namespace vgpu::isa {
 
 namespace {
 
-using u8 = std::uint8_t;
-using u16 = std::uint16_t;
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-using i8 = std::int8_t;
-using i16 = std::int16_t;
-using i32 = std::int32_t;
-
 // Aligned dwords; each is one access for who shares the memory.
 u32 load_word(const u32* from) {
     return __atomic_load_n(from, __ATOMIC_RELAXED);

@@ -32,13 +32,6 @@ BufferAddresses::BufferAddresses(Execution& e, const BufferInstruction& i) {
 
 namespace {
 
-using u8 = std::uint8_t;
-using u16 = std::uint16_t;
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-using i8 = std::int8_t;
-using i16 = std::int16_t;
-
 using Reading = AddressSpace::Cursor<Access::read>;
 using Writing = AddressSpace::Cursor<Access::write>;
 

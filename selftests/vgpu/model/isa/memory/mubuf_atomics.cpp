@@ -7,11 +7,6 @@ namespace vgpu::isa {
 
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-using i32 = std::int32_t;
-using i64 = std::int64_t;
-
 // new = function(old, lane); the old values replace VDATA when SC0 is set.
 struct BufferEncoding {
     using Instruction = BufferInstruction;

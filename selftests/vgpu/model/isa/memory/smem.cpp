@@ -8,11 +8,6 @@ namespace vgpu::isa {
 
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-using i32 = std::int32_t;
-using i64 = std::int64_t;
-
 unsigned sdata(const Execution& e) {
     return e.word0 >> 6 & 0x7f;
 }

@@ -6,11 +6,6 @@ namespace vgpu::isa {
 
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-using i32 = std::int32_t;
-using i64 = std::int64_t;
-
 // SCC = carry out, borrow out, or signed overflow, as the mnemonic's type says.
 u32 add_u32(u32 a, u32 b, bool& scc) {
     const u64 sum = u64{a} + b;

@@ -6,10 +6,6 @@ namespace vgpu::isa {
 
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-using i32 = std::int32_t;
-
 template <typename T, auto relation> void compare32(Execution& e) {
     const T a = static_cast<T>(read_scalar(e, ssrc0(e)));
     const T b = static_cast<T>(read_scalar(e, ssrc1(e)));

@@ -6,11 +6,6 @@ namespace vgpu::isa {
 
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-using i32 = std::int32_t;
-using i64 = std::int64_t;
-
 i32 simm16(const Execution& e) {
     return static_cast<std::int16_t>(e.word0);
 }

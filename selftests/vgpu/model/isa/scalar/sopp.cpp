@@ -6,9 +6,6 @@ namespace vgpu::isa {
 
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-
 u32 simm16(const Execution& e) {
     return e.word0 & 0xffff;
 }

@@ -8,9 +8,6 @@ namespace vgpu::isa {
 
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-
 constexpr unsigned row_size = 16;
 
 // DPP_CTRL. The amount of the shifts and rotations is in the low four bits.

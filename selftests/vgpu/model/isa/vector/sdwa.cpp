@@ -7,8 +7,6 @@ namespace vgpu::isa {
 
 namespace {
 
-using u32 = std::uint32_t;
-
 // Selectors 0-3 are bytes, 4 and 5 halves, 6 the whole.
 struct Part {
     unsigned shift = 0;

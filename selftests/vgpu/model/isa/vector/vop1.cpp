@@ -6,8 +6,6 @@ namespace vgpu::isa {
 
 namespace {
 
-using u32 = std::uint32_t;
-
 void no_effect(Execution&, const VectorInstruction&) {}
 
 constexpr auto mov_b32 = [](u32 a) { return a; };

@@ -8,9 +8,6 @@ namespace vgpu::isa {
 
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-
 u32 byte_of(u64 word, unsigned index) {
     return static_cast<u32>(word >> (8 * index) & 0xff);
 }

@@ -6,9 +6,6 @@ namespace vgpu::isa {
 
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-
 // The sixteen relations in opcode order: f lt eq le gt lg ge o u nge nlg ngt nle neq nlt tru.
 template <typename F, unsigned relation> bool holds(F a, F b) {
     if constexpr (relation >= 8) {

@@ -8,11 +8,6 @@ namespace vgpu::isa {
 
 namespace {
 
-using u32 = std::uint32_t;
-using i32 = std::int32_t;
-using u16 = std::uint16_t;
-using i16 = std::int16_t;
-
 // Conversions to integers saturate, a NaN becomes 0.
 template <typename I, typename F> I to_integer(F value) {
     if (std::isnan(value)) {

@@ -9,10 +9,6 @@ namespace vgpu::isa {
 
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-using i32 = std::int32_t;
-
 template <typename F> struct Layout;
 template <> struct Layout<float> {
     using Bits = u32;

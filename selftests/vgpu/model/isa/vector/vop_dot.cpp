@@ -6,10 +6,6 @@ namespace vgpu::isa {
 
 namespace {
 
-using u32 = std::uint32_t;
-using i32 = std::int32_t;
-using i64 = std::int64_t;
-
 // Element `index` of a register that holds 32/bits of them.
 template <unsigned bits, bool is_signed> i64 element(u32 word, unsigned index) {
     const u32 value = word >> (bits * index) & ((1U << bits) - 1);

@@ -7,8 +7,6 @@ namespace vgpu::isa {
 
 namespace {
 
-using i32 = std::int32_t;
-
 // x - floor(x), but never 1.
 constexpr auto fract = [](auto a) {
     using F = decltype(a);

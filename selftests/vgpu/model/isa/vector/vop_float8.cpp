@@ -9,8 +9,6 @@ namespace vgpu::isa {
 
 namespace {
 
-using u32 = std::uint32_t;
-
 // Rounds to the nearest, or by adding random bits below the last place and cutting them off.
 // Returns NaN for a value that is too large, or under FP16_OVFL the largest number.
 template <unsigned mantissa_bits, bool stochastic>

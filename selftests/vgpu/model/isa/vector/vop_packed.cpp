@@ -8,13 +8,7 @@ namespace vgpu::isa {
 
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-using u16 = std::uint16_t;
-using i16 = std::int16_t;
 // NOLINTBEGIN(cppcoreguidelines-pro-type-member-init): hot, each is written before it is read
-
-using i64 = std::int64_t;
 
 // Integers: the exact result is cut to 16 bits, or under CLAMP moved to the nearest that T has.
 template <typename T, unsigned sources, auto operation> void pk_words(Execution& e) {

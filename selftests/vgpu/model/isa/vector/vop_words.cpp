@@ -9,12 +9,6 @@ namespace vgpu::isa {
 
 namespace {
 
-using u32 = std::uint32_t;
-using u16 = std::uint16_t;
-using i16 = std::int16_t;
-using i32 = std::int32_t;
-using i64 = std::int64_t;
-
 // The exact result as 16 bits: cut off, or under CLAMP the nearest number that T has.
 template <typename T> u32 narrowed(bool clamp, i64 value) {
     if (clamp) {

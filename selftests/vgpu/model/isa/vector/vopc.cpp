@@ -6,13 +6,6 @@ namespace vgpu::isa {
 
 namespace {
 
-using i16 = std::int16_t;
-using u16 = std::uint16_t;
-using i32 = std::int32_t;
-using i64 = std::int64_t;
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-
 // The eight integer relations in opcode order: f lt eq le gt ne ge t.
 template <typename T, unsigned relation>
 constexpr auto holds = [](auto a, auto b) {
