@@ -88,7 +88,7 @@ struct xp_plugin_snapshot {
 	int64_t now;
 	const struct xp_plugin_job *jobs; /* sorted by id */
 	const int64_t *values; /* of the parameters, in the order of their table */
-	int64_t switch_cost; /* measured cost of one stop and one resume; 0: unknown yet */
+	int64_t switch_cost; /* cost of one stop and one resume in the last 5 s; 0: unknown */
 };
 
 static inline const struct xp_plugin_job *

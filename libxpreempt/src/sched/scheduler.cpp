@@ -180,7 +180,7 @@ Scheduler::Actions Scheduler::decide() {
         names.push_back(entry.name);
     }
     std::vector<Verdict> verdicts(jobs.size(), Verdict::run);
-    call_again(now, decide_({now, jobs, cost_.value()}, names, verdicts));
+    call_again(now, decide_({now, jobs, cost_.value(now)}, names, verdicts));
     ++statistics_.decisions;
     for (std::size_t i = 0; i < entries_.size(); ++i) {
         Entry& entry = entries_[i];
@@ -281,7 +281,7 @@ void Scheduler::note_reaction(Time event) {
 void Scheduler::note_cost(bool stops, Time called) {
     const auto took = Clock::now() - called;
     const std::lock_guard lock(sources_mutex_);
-    cost_.note(stops, took);
+    cost_.note(stops, called, took);
 }
 
 Scheduler::Outcome Scheduler::react_to(Time event, Patience patience) try {

@@ -70,7 +70,7 @@ struct JobView {
 struct Snapshot {
     Time now;
     std::span<const JobView> jobs; // in any order
-    Duration switch_cost{0};       // of one stop and resume, measured; 0: not known
+    Duration switch_cost{0};       // of one stop and resume of late; 0: not known
 };
 
 enum class Verdict : std::uint8_t { run, hold };

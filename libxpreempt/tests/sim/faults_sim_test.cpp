@@ -212,22 +212,33 @@ TEST(TurnFaults, no_turn_is_shorter_than_20_switch_costs) {
 // A host that is busy, or a stop with many waves, makes single calls long.
 TEST(SwitchCostFaults, it_is_the_cheapest_stop_and_the_cheapest_resume_of_the_last_16) {
     SwitchCost cost;
-    EXPECT_EQ(cost.value(), 0ms);
+    EXPECT_EQ(cost.value(start), 0ms);
     for (const Duration took : {9ms, 3ms, 20ms})
-        cost.note(true, took);
-    EXPECT_EQ(cost.value(), 3ms);
+        cost.note(true, start, took);
+    EXPECT_EQ(cost.value(start), 3ms);
     for (const Duration took : {40ms, 2ms})
-        cost.note(false, took);
-    EXPECT_EQ(cost.value(), 5ms);
+        cost.note(false, start, took);
+    EXPECT_EQ(cost.value(start), 5ms);
     for (int i = 0; i < 14; ++i)
-        cost.note(true, 8ms);
-    EXPECT_EQ(cost.value(), 5ms);
+        cost.note(true, start, 8ms);
+    EXPECT_EQ(cost.value(start), 5ms);
     for (int i = 0; i < 2; ++i)
-        cost.note(true, 8ms);
-    EXPECT_EQ(cost.value(), 10ms);
+        cost.note(true, start, 8ms);
+    EXPECT_EQ(cost.value(start), 10ms);
     for (int i = 0; i < 16; ++i)
-        cost.note(true, 10s);
-    EXPECT_EQ(cost.value(), SwitchCost::most);
+        cost.note(true, start, 10s);
+    EXPECT_EQ(cost.value(start), SwitchCost::most);
+}
+
+// A policy may make no calls because they were dear: then none corrects the value.
+TEST(SwitchCostFaults, calls_of_long_ago_say_nothing_of_the_next_one) {
+    SwitchCost cost;
+    cost.note(true, start, 30ms);
+    cost.note(false, start + 1s, 20ms);
+    EXPECT_EQ(cost.value(start + SwitchCost::counts_for), 50ms);
+    EXPECT_EQ(cost.value(start + SwitchCost::counts_for + 1ns), 20ms);
+    EXPECT_EQ(cost.value(start + SwitchCost::counts_for + 2s), 0ms);
+    EXPECT_EQ(cost.last_known(), 50ms);
 }
 
 // Ids that aren't sorted: verdicts, ties and accounts belong to the job, not to its place.

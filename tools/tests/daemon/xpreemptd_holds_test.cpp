@@ -91,6 +91,21 @@ TEST_F(GraceTest, of_dear_switches_may_be_longer_than_max_hold) {
     expect_resumed_after(milliseconds{200});
 }
 
+// The host was busy when the first calls were made. The gaps between the requests are shorter than
+// a grace that follows from those.
+TEST_F(GraceTest, of_slow_first_switches_keeps_no_job_held_for_good) {
+    rules.parameters.bands.resume_grace = milliseconds{1};
+    start();
+    gpu.change_takes = milliseconds{40};
+    for (const Time end = gpu.now + seconds{60}; gpu.now < end;) {
+        serve_for(milliseconds{20});
+        pass(milliseconds{200});
+        if (gpu.calls >= 3)
+            gpu.change_takes = milliseconds{1};
+    }
+    EXPECT_GT(job(batch).account.preemptions, 100U);
+}
+
 TEST_F(HoldsTest, hhpf_may_hold_a_job_for_one_on_another_gpu) {
     add(server, "/server");
     gpu.create_queue(batch, 1, 2);

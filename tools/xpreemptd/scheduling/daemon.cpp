@@ -215,7 +215,7 @@ void Daemon::decide(Time now, Cause cause, std::uint64_t rung) {
     const auto carry_out = [&](const Recorder::Decided& decided) {
         const std::uint64_t calls = switching_.counts().calls;
         const bool refused =
-            switching_.carry_out(table_, decisions_.decide(now, switching_.switch_cost()));
+            switching_.carry_out(table_, decisions_.decide(now, switching_.cost().value(now)));
         const bool called = switching_.counts().calls != calls;
         memory_.begin(now);
         recorder_.note(decided, table_, switching_, called);

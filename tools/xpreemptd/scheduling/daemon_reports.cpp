@@ -58,7 +58,7 @@ StatusReport Daemon::status() const {
             .edges_found_late = sensing_.counts().late_edges,
             .ring_to_switch = ring_to_switch_.times(),
             .ring_to_stopped = ring_to_stopped_.times(),
-            .switch_cost = switching_.switch_cost(),
+            .switch_cost = switching_.cost().last_known(),
             .moves = memory_.counts().moves,
             .moved_out_bytes = memory_.counts().bytes_out,
             .moved_back_bytes = memory_.counts().bytes_back,

@@ -86,7 +86,7 @@ void Switching::note_results() {
 void Switching::note_cost() {
     if (std::ranges::any_of(switches_, [](const Switch& done) { return done.result != 0; }))
         return;
-    cost_.note(switches_.front().change == Change::stop, returned_at_ - called_at_);
+    cost_.note(switches_.front().change == Change::stop, called_at_, returned_at_ - called_at_);
 }
 
 // EBUSY has other reasons, too, for which the driver doesn't wait.

@@ -43,8 +43,7 @@ public:
     [[nodiscard]] Time returned_at() const { return returned_at_; }
     [[nodiscard]] std::span<const Switched> last() const { return switched_; }
     [[nodiscard]] bool all_stopped() const { return all_stopped_; } // that it was to stop
-    // For a snapshot; 0 before the first call.
-    [[nodiscard]] sched::Duration switch_cost() const { return cost_.value(); }
+    [[nodiscard]] const sched::SwitchCost& cost() const { return cost_; }
 
     // Updates the queue from the result of its switch. Returns true if a retry may succeed.
     bool note(Queue& queue, const Switch& done);
