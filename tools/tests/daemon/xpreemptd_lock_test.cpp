@@ -46,6 +46,18 @@ TEST_F(LockTest, locked_process_takes_a_hundredth_of_the_time_and_others_are_sch
     EXPECT_EQ(job(locked).state, JobState::running); // as before
 }
 
+TEST_F(LockTest, process_that_is_locked_when_it_comes_is_waited_for_once_for_all_of_its_queues) {
+    start_two();
+    add(locked, "/locked");
+    for (std::uint32_t id = 2; id <= 250; ++id)
+        gpu.create_queue(locked, id);
+    process(locked).locked = true;
+    const Time begin = gpu.now;
+    pass(500ms);
+    EXPECT_GE(gpu.waited, gpu.lock_wait);
+    EXPECT_LE(gpu.waited, gpu.lock_wait + (gpu.now - begin) / 50);
+}
+
 // Between the question and the call.
 TEST_F(LockTest, process_that_locks_itself_for_each_call_takes_no_more) {
     start_three();
@@ -55,6 +67,25 @@ TEST_F(LockTest, process_that_locks_itself_for_each_call_takes_no_more) {
     const Time begin = gpu.now;
     expect_requests_for(60s);
     EXPECT_LE(100 * gpu.waited, gpu.now - begin + 10s); // one call at the end
+}
+
+// A host that is busy, or a virtual machine that is paused: a call takes as long as we did not run.
+TEST_F(LockTest, stall_in_a_call_is_no_reason_for_a_long_rest) {
+    start_two();
+    gpu.lock_wait = 60s;
+    process(batch).flaps = true;
+    for (int request = 0; request < 2; ++request) {
+        gpu.submit(server, 1);
+        events();
+        pass(1ms);
+        gpu.finish(server, 1);
+        pass(1s);
+    }
+    process(batch).flaps = false;
+    pass(10s);
+    gpu.submit(server, 1);
+    pass(1s);
+    EXPECT_TRUE(gpu.held(batch));
 }
 
 // As one that pins a large buffer.

@@ -4,6 +4,7 @@
 
 #include "driver/provider.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 namespace xpreemptd {
@@ -18,7 +19,7 @@ public:
     // A call about it has waited.
     void note_wait(Time began, Time ended) {
         // The first one may be of a process that is locked for a moment.
-        ask_after_ = suspect_ ? ended + rest * (ended - began) : ended;
+        ask_after_ = suspect_ ? ended + rest_for(ended - began) : ended;
         locked_ = suspect_ = true;
     }
     [[nodiscard]] bool is_suspect() const { return suspect_; }
@@ -26,11 +27,18 @@ public:
     void note_answer(bool is_locked, Time began, Time ended) {
         locked_ = is_locked;
         if (is_locked)
-            ask_after_ = ended + rest * (ended - began);
+            ask_after_ = ended + rest_for(ended - began);
     }
 
 private:
-    static constexpr int rest = 99;
+    // The driver waits no longer. The rest of a longer call is time in which we did not run.
+    static constexpr std::chrono::milliseconds longest_wait{100};
+
+    static Time::duration rest_for(Time::duration wait) {
+        constexpr int rest = 99;
+        return rest * std::min<Time::duration>(wait, longest_wait);
+    }
+
     bool locked_ = false;
     bool suspect_ = false; // it was locked once
     Time ask_after_{};

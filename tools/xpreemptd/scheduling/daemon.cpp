@@ -144,7 +144,7 @@ bool Daemon::has_members(const std::string& key) const {
 // Takes a hundredth of the time at most: a thousand jobs make a long text.
 void Daemon::keep_state() {
     constexpr int rest = 99;
-    constexpr nanoseconds retried_after = std::chrono::seconds{10};
+    constexpr nanoseconds longest_rest = std::chrono::seconds{10};
     const Time now = clock_();
     if (forget_before_at_ <= now && before_ != KeptState{}) {
         before_ = {};
@@ -169,7 +169,8 @@ void Daemon::keep_state() {
     cannot_keep_ = unkept_ = error != 0;
     is_kept_ = error == 0;
     kept_changes_ = table_.changes();
-    next_keep_ = clock_() + (error != 0 ? retried_after : rest * (clock_() - now));
+    const nanoseconds took = clock_() - now;
+    next_keep_ = clock_() + (error != 0 ? longest_rest : std::min(rest * took, longest_rest));
 }
 
 void Daemon::start() {
@@ -252,21 +253,23 @@ void Daemon::plan_poll() {
 }
 
 // Polls take at most a twentieth of a CPU, however slow they are: we run before everybody else. A
-// process that comes isn't scheduled until we know it, so that may take a fifth.
+// process that comes isn't scheduled until we know it, so that may take a fifth. One that took much
+// longer than a wait for a locked process is one in which we did not run.
 void Daemon::rest_after(Time began) {
+    constexpr nanoseconds longest_rest = std::chrono::seconds{2};
     const int rest = sensing_.has_discovered() ? 4 : 20;
     const Time now = clock_();
-    rest_until_ = now + rest * (now - began);
+    rest_until_ = now + std::min<nanoseconds>(rest * (now - began), longest_rest);
 }
 
 // A call that takes long has kept a CPU from everybody else, the driver's own workers too: the
 // firmware was slow. The next one waits, unless a ring asks for it, so that they take a quarter.
 void Daemon::rest_from_switches() {
-    constexpr nanoseconds long_call = milliseconds{10};
+    constexpr nanoseconds long_call = milliseconds{10}, longest_rest = std::chrono::seconds{30};
     constexpr int rest = 3;
     const nanoseconds took = switching_.returned_at() - switching_.called_at();
     if (took > long_call)
-        next_switch_ = switching_.returned_at() + rest * took;
+        next_switch_ = switching_.returned_at() + std::min(rest * took, longest_rest);
 }
 
 void Daemon::on_events() {

@@ -17,6 +17,7 @@ constexpr std::size_t armed_at_once = 64;
 // Between two calls of ARM for rings without work, and how many times as long as the rings and the
 // call took.
 constexpr std::chrono::microseconds least_rearm_rest{100};
+constexpr std::chrono::seconds longest_rearm_rest{1};
 constexpr int rearm_rest = 9;
 // Queues of one process in one visit.
 constexpr std::size_t described_at_once = 16;
@@ -467,7 +468,8 @@ bool Sensing::rearm(Time now) {
     arm_idle();
     const Time ended = clock_();
     const auto took = std::exchange(rings_took_, {}) + (ended - now);
-    rearm_at_ = ended + std::max<Time::duration>(least_rearm_rest, rearm_rest * took);
+    rearm_at_ =
+        ended + std::clamp<Time::duration>(rearm_rest * took, least_rearm_rest, longest_rearm_rest);
     return update_jobs(now);
 }
 
