@@ -167,8 +167,9 @@ int run_all(const Options& options) {
                 break;
 
     fmt::print("\n{}\n", result.summary());
-    const auto written =
-        write_report(result, options.output.empty() ? default_output() : options.output);
+    const auto written = options.output.empty()
+                             ? write_report(result, default_output(), Directory::is_new)
+                             : write_report(result, options.output, Directory::may_exist);
     if (!written)
         return fail(written.error(), exit_failed);
     fmt::print("Written: {}\n", fmt::join(*written, ", "));

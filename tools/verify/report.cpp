@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace verify {
@@ -61,16 +62,29 @@ Json json_of(const Result& result) {
     return json;
 }
 
+// In place of an old one. The directory may be one in which others write, and root runs this: it
+// follows no link.
+int open_new(const std::string& path, int flags) {
+    std::error_code error;
+    std::filesystem::remove(path, error);
+    return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | flags, 0644);
+}
+
 // Returns false if there is no archive: tar is missing or failed, as on a full disk.
 bool pack(const std::string& directory) {
     const std::filesystem::path path(directory);
     const std::string where = path.has_parent_path() ? path.parent_path().string() : ".";
     const std::string archive = directory + ".tar.gz";
-    if (succeeds({"tar", "-C", where, "-czf", archive, path.filename().string()}))
-        return true;
+    const int fd = open_new(archive, 0);
+    if (fd < 0)
+        return false;
+    const bool packed = succeeds({"tar", "-C", where, "-czf", fmt::format("/proc/self/fd/{}", fd),
+                                  path.filename().string()});
+    ::close(fd);
     std::error_code error;
-    std::filesystem::remove(archive, error);
-    return false;
+    if (!packed)
+        std::filesystem::remove(archive, error);
+    return packed;
 }
 
 // A shell completes the name of a directory with a slash.
@@ -80,12 +94,8 @@ std::string without_last_slashes(std::string path) {
     return path;
 }
 
-// In place of an old one. The directory may be one in which others write, and root runs this: it
-// follows no link.
 bool write_new(const std::string& path, const std::string& text) {
-    std::error_code error;
-    std::filesystem::remove(path, error);
-    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    const int fd = open_new(path, O_CLOEXEC);
     if (fd < 0)
         return false;
     const int failed = xpreemptd::write_all(fd, text);
@@ -97,8 +107,8 @@ bool write_new(const std::string& path, const std::string& text) {
 
 } // namespace
 
-tl::expected<std::vector<std::string>, std::string> write_report(const Result& result,
-                                                                 const std::string& output) {
+tl::expected<std::vector<std::string>, std::string>
+write_report(const Result& result, const std::string& output, Directory kind) {
     const std::string directory = without_last_slashes(output);
     std::vector<std::string> written;
     const auto write = [&](const char* name, const std::string& text) {
@@ -106,7 +116,11 @@ tl::expected<std::vector<std::string>, std::string> write_report(const Result& r
         return write_new(written.back(), text);
     };
     std::error_code error;
-    std::filesystem::create_directories(directory, error);
+    if (kind == Directory::may_exist)
+        std::filesystem::create_directories(directory, error);
+    else if (::mkdir(directory.c_str(), 0755) != 0)
+        return tl::make_unexpected(
+            fmt::format("cannot make {}: {}", directory, std::strerror(errno)));
     std::filesystem::remove(directory + ".tar.gz", error);
     bool good = write("report.txt", text_of(result)) &&
                 write("report.json",

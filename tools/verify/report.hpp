@@ -4,6 +4,7 @@
 
 #include "stage.hpp"
 
+#include <cstdint>
 #include <string>
 #include <tl/expected.hpp>
 #include <vector>
@@ -28,9 +29,12 @@ struct Result {
     [[nodiscard]] std::string summary() const; // "PASS: 9 stages passed, 2 skipped"
 };
 
-// Writes report.txt, report.json, latency.svg and kernel.log into directory, which is made, and
-// packs it into directory.tar.gz by tar(1). Returns the names of what was written.
-tl::expected<std::vector<std::string>, std::string> write_report(const Result& result,
-                                                                 const std::string& directory);
+// A name that others can foresee must be new: they may have made it, as a link.
+enum class Directory : std::uint8_t { may_exist, is_new };
+
+// Writes report.txt, report.json, latency.svg and kernel.log into the directory, which is made, and
+// packs it into output.tar.gz by tar(1). Returns the names of what was written.
+tl::expected<std::vector<std::string>, std::string>
+write_report(const Result& result, const std::string& output, Directory directory);
 
 } // namespace verify

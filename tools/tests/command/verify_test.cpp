@@ -220,11 +220,28 @@ TEST(VerifyReport, leaves_no_archive_that_is_not_whole) {
     const char* const inherited = std::getenv("PATH");
     const std::string path = inherited != nullptr ? inherited : "/usr/bin:/bin";
     ::setenv("PATH", (name + ":" + path).c_str(), 1);
-    const auto written = write_report(Result{}, name + "/report");
+    const auto written = write_report(Result{}, name + "/report", Directory::may_exist);
     ::setenv("PATH", path.c_str(), 1);
     ASSERT_TRUE(written) << written.error();
     EXPECT_EQ(written->back(), name + "/report/kernel.log");
     EXPECT_FALSE(std::filesystem::exists(name + "/report.tar.gz"));
+    std::filesystem::remove_all(name);
+}
+
+// Its time is in the name, so another user of the directory can make it before.
+TEST(VerifyReport, follows_no_link_at_a_name_of_its_own) {
+    std::string name = (std::filesystem::temp_directory_path() / "verify-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    const std::string directory = name + "/report";
+    std::filesystem::create_directory(name + "/precious");
+    std::filesystem::create_directory_symlink(name + "/precious", directory);
+    const auto refused = write_report(Result{}, directory, Directory::is_new);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error(), "cannot make " + directory + ": File exists");
+    EXPECT_TRUE(std::filesystem::is_empty(name + "/precious"));
+    std::filesystem::remove(directory);
+    EXPECT_TRUE(write_report(Result{}, directory, Directory::is_new));
+    EXPECT_TRUE(std::filesystem::exists(directory + ".tar.gz"));
     std::filesystem::remove_all(name);
 }
 
@@ -236,7 +253,7 @@ TEST(VerifyReport, leaves_page_json_plot_log_and_archive) {
     result.stages.push_back(stage("latency", {{Verdict::pass, "fine"}}, Verdict::pass));
     result.stages[0].data["svg"] = "<svg/>";
     result.kernel_log = {"amdgpu: a line"};
-    const auto written = write_report(result, directory);
+    const auto written = write_report(result, directory, Directory::may_exist);
     ASSERT_TRUE(written) << written.error();
     EXPECT_EQ(written->size(), 5U);
     const auto text_of = [&](const char* file) {
@@ -254,13 +271,13 @@ TEST(VerifyReport, leaves_page_json_plot_log_and_archive) {
     std::ofstream(name + "/precious") << "mine";
     std::filesystem::remove(directory + "/report.txt");
     std::filesystem::create_symlink(name + "/precious", directory + "/report.txt");
-    ASSERT_TRUE(write_report(result, directory));
+    ASSERT_TRUE(write_report(result, directory, Directory::may_exist));
     EXPECT_EQ(text_of("../precious"), "mine");
     EXPECT_FALSE(std::filesystem::is_symlink(directory + "/report.txt"));
-    EXPECT_FALSE(write_report(result, "/dev/null/report"));
+    EXPECT_FALSE(write_report(result, "/dev/null/report", Directory::may_exist));
     // With the slash of a shell's completion.
     std::filesystem::remove(directory + ".tar.gz");
-    const auto again = write_report(result, directory + "/");
+    const auto again = write_report(result, directory + "/", Directory::may_exist);
     ASSERT_TRUE(again);
     EXPECT_EQ(*again, *written);
     EXPECT_TRUE(std::filesystem::exists(directory + ".tar.gz"));
