@@ -53,10 +53,11 @@ void XQueue::complete(const Marker& marker, std::uint64_t now_ns) {
     if (found == markers_.end())
         return;
     const Ticket ticket = found->ticket;
-    const auto end = std::next(found);
     std::uint32_t count = 0;
-    for (auto passed = markers_.begin(); passed != end; ++passed)
-        count += passed->count;
+    for (auto left = found - markers_.begin(); left >= 0; --left) {
+        count += markers_.front().count;
+        markers_.pop_front();
+    }
     in_flight_ -= count;
     statistics_.completed += count;
     if (now_ns != 0)
@@ -65,7 +66,6 @@ void XQueue::complete(const Marker& marker, std::uint64_t now_ns) {
         pace_.completed_unseen(hw_->now_ns(), count);
     if ((now_ns == 0 && !pace_.adapts()) || in_flight_ == 0)
         pace_.gap();
-    markers_.erase(markers_.begin(), end);
     count_load();
     complete_until(ticket);
     complete_if_idle();
