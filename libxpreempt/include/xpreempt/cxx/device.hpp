@@ -6,7 +6,6 @@
 
 namespace xpreempt::inline v0_tl {
 
-// xp_probe()
 inline Expected<xp_probe_info> probe() {
     return detail::value_of<xp_probe_info>(xp_probe);
 }

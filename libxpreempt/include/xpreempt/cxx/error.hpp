@@ -9,7 +9,6 @@
 #include <xpreempt/device.h>
 
 #include <cerrno>
-#include <concepts>
 #include <string>
 #include <system_error>
 #include <tl/expected.hpp>

@@ -31,16 +31,13 @@ public:
         return detail::as_expected(
             xp_hint_begin(get(), static_cast<std::uint64_t>(deadline.count())));
     }
-    // xp_hint_end()
     Expected<void> end() const { return detail::as_expected(xp_hint_end(get())); }
-    // xp_hint_soon()
     Expected<void> soon(std::chrono::microseconds within) const {
         const auto us = within.count();
         const bool fits = us >= 0 && us <= XP_HINT_MAX_SOON_US;
         return detail::as_expected(
             xp_hint_soon(get(), fits ? static_cast<std::uint32_t>(us) : UINT32_MAX));
     }
-    // xp_hint_set_band(), xp_hint_set_priority()
     Expected<void> set_band(xp_band band) const {
         return detail::as_expected(xp_hint_set_band(get(), band));
     }

@@ -27,13 +27,10 @@ public:
     // xp_stream_wait(): as touch(), without a kernel.
     Expected<void> wait() const { return call(xp_stream_wait); }
 
-    // xp_stream_is_idle()
     [[nodiscard]] Expected<std::uint32_t> is_idle() const { return get(xp_stream_is_idle); }
 
-    // xp_stream_query()
     [[nodiscard]] Expected<xp_stream_info> query() const { return get(xp_stream_query); }
 
-    // xp_stream_predict()
     [[nodiscard]] Expected<xp_prediction> predict() const { return get(xp_stream_predict); }
 
     // xp_stream_sharing(): the streams on this one's queue, itself included.
@@ -58,12 +55,10 @@ public:
         return call([&](void* stream) { return xp_stream_set_name(stream, name.c_str()); });
     }
 
-    // xp_stream_set_priority()
     Expected<void> set_priority(std::int32_t priority) const {
         return call([=](void* stream) { return xp_stream_set_priority(stream, priority); });
     }
 
-    // xp_stream_get_priority()
     [[nodiscard]] Expected<std::int32_t> get_priority() const {
         return get(xp_stream_get_priority);
     }
@@ -74,7 +69,6 @@ public:
         return call([&](void* stream) { return xp_stream_set_attributes(stream, &attributes); });
     }
 
-    // xp_stream_get_attributes()
     [[nodiscard]] Expected<xp_sched_attributes> get_attributes() const {
         return get(xp_stream_get_attributes);
     }
@@ -87,7 +81,6 @@ public:
         });
     }
 
-    // xp_stream_release()
     Expected<void> release() const { return call(xp_stream_release); }
 
 private:
@@ -132,7 +125,6 @@ private:
 // destroyed: declare the stream first.
 class Stream : public detail::StreamCalls<Stream> {
 public:
-    // xp_stream_create()
     [[nodiscard]] static Expected<Stream> create() {
         return detail::value_of<void*>(xp_stream_create).map([](void* stream) {
             return Stream(stream);

@@ -77,11 +77,7 @@ public:
 
     // Does what the destructor does, and returns the error. Afterwards every call returns EBADF.
     Expected<void> close() {
-        const int answer = xp_xqueue_destroy(xqueue_);
-        if (answer != 0)
-            return detail::failed(answer);
-        commands_->recycle_ended();
-        return {};
+        return recycled(xp_xqueue_destroy(xqueue_));
     }
 
     // For the C functions. Not for xp_xqueue_destroy(), and callables that are dropped by
@@ -129,7 +125,6 @@ public:
         });
     }
 
-    // xp_xqueue_wait()
     Expected<void> wait(std::uint64_t ticket) {
         return waited(ticket, xp_xqueue_wait(xqueue_, ticket));
     }
@@ -141,12 +136,8 @@ public:
         return waited(ticket, xp_xqueue_wait_for(xqueue_, ticket, timeout_ns));
     }
 
-    // xp_xqueue_wait_all()
     Expected<void> wait_all() {
-        if (const int answer = xp_xqueue_wait_all(xqueue_); answer != 0)
-            return detail::failed(answer);
-        commands_->recycle_ended();
-        return {};
+        return recycled(xp_xqueue_wait_all(xqueue_));
     }
 
     // xp_xqueue_notify(): calls the callable once with what wait(ticket) would return, in a thread
@@ -172,12 +163,10 @@ public:
         return {};
     }
 
-    // xp_xqueue_notify_fd()
     Expected<void> notify_fd(std::uint64_t ticket, int eventfd) {
         return detail::as_expected(xp_xqueue_notify_fd(xqueue_, ticket, eventfd));
     }
 
-    // xp_xqueue_stream()
     [[nodiscard]] Expected<StreamRef> stream() const {
         return get(xp_xqueue_stream).map([](void* stream) { return StreamRef(stream); });
     }
@@ -198,21 +187,16 @@ public:
             [=, this](std::uint32_t* level) { return xp_xqueue_suspend(xqueue_, flags, level); });
     }
 
-    // xp_xqueue_resume()
     Expected<void> resume() { return detail::as_expected(xp_xqueue_resume(xqueue_)); }
 
-    // xp_xqueue_query()
     [[nodiscard]] Expected<xp_xqueue_state> query() const { return get(xp_xqueue_query); }
 
-    // xp_xqueue_get_stats()
     [[nodiscard]] Expected<xp_xqueue_stats> get_stats() const { return get(xp_xqueue_get_stats); }
 
-    // xp_xqueue_set_priority()
     Expected<void> set_priority(std::int32_t priority) {
         return detail::as_expected(xp_xqueue_set_priority(xqueue_, priority));
     }
 
-    // xp_xqueue_get_priority()
     [[nodiscard]] Expected<std::int32_t> get_priority() const {
         return get(xp_xqueue_get_priority);
     }
@@ -223,7 +207,6 @@ public:
         return detail::as_expected(xp_xqueue_set_attributes(xqueue_, &attributes));
     }
 
-    // xp_xqueue_get_attributes()
     [[nodiscard]] Expected<xp_sched_attributes> get_attributes() const {
         return get(xp_xqueue_get_attributes);
     }
@@ -265,11 +248,15 @@ private:
         return static_cast<std::uint64_t>(budget.count());
     }
 
+    Expected<void> recycled(int answer) {
+        if (answer != 0)
+            return detail::failed(answer);
+        commands_->recycle_ended();
+        return {};
+    }
     Expected<void> waited(std::uint64_t ticket, int answer) {
-        if (answer == 0) {
-            commands_->recycle_ended();
-            return {};
-        }
+        if (answer == 0)
+            return recycled(answer);
         Error error = Error::of(answer);
         if (commands_ != nullptr)
             error = commands_->explained(ticket, std::move(error));
