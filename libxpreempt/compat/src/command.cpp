@@ -8,8 +8,6 @@ using namespace xpreempt::compat;
 
 namespace {
 
-using CommandPointer = std::shared_ptr<Command>;
-
 void run(Registry& registry, HwCommandHandle handle, Command& command) {
     try {
         command.result = command.launch(command.hw_queue, command.data);

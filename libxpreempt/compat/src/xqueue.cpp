@@ -78,11 +78,6 @@ int wait_stopped(const XQueue& queue) {
     return answer != 0 ? answer : xp_xqueue_resume(queue.native);
 }
 
-bool is_suspended(XQueue& queue) {
-    const std::lock_guard lock(queue.control_mutex);
-    return queue.suspended;
-}
-
 // Leaves level as it is if the queue was suspended already.
 int suspend(XQueue& queue, std::uint32_t& level) {
     const std::lock_guard lock(queue.control_mutex);
@@ -211,7 +206,7 @@ XResult XQueueSuspend(XQueueHandle xq, int64_t flags) {
     return with(xq, [&](XQueue& queue) {
         if (flags != kQueueSuspendFlagMaskAll && (flags & ~suspend_flags) != 0)
             return kXSchedErrorInvalidValue;
-        if (is_suspended(queue))
+        if (const std::lock_guard lock(queue.control_mutex); queue.suspended)
             return kXSchedSuccess;
         // Wait without the lock: a hint or a resume may end the wait.
         int answer = 0;

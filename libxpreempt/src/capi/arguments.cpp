@@ -4,7 +4,6 @@
 
 #include <cstdarg>
 #include <cstdio>
-#include <string>
 
 namespace xpreempt::capi {
 
@@ -20,19 +19,15 @@ thread_local char sentence[256];
     return fail(errno_value, Op::argument);
 }
 
-int length_of(std::string_view text) {
-    return static_cast<int>(text.size());
-}
-
 } // namespace
 
 const char* refusal() {
     return sentence;
 }
 
-tl::unexpected<Error> refuse(std::string_view name, std::uint64_t value, std::string_view range) {
-    return say(EINVAL, "%.*s is %llu: it must be %.*s", length_of(name), name.data(),
-               static_cast<unsigned long long>(value), length_of(range), range.data());
+tl::unexpected<Error> refuse(const char* name, std::uint64_t value, const std::string& range) {
+    return say(EINVAL, "%s is %llu: it must be %s", name, static_cast<unsigned long long>(value),
+               range.c_str());
 }
 
 Result<void> check_priority(std::int32_t priority) {
@@ -55,24 +50,23 @@ tl::unexpected<Error> refuse_tail(const char* name, std::size_t bytes, std::size
                name, bytes, known);
 }
 
-tl::unexpected<Error> refuse_as(int errno_value, std::string_view text) {
-    return say(errno_value, "%.*s", length_of(text), text.data());
+tl::unexpected<Error> refuse_as(int errno_value, const std::string& text) {
+    return say(errno_value, "%s", text.c_str());
 }
 
-Result<void> check_given(std::string_view name, bool given) {
+Result<void> check_given(const char* name, bool given) {
     if (given)
         return {};
-    return say(EINVAL, "%.*s is NULL", length_of(name), name.data());
+    return say(EINVAL, "%s is NULL", name);
 }
 
-Result<void> check_flags(std::string_view name, std::uint32_t flags, std::uint32_t known) {
+Result<void> check_flags(const char* name, std::uint32_t flags, std::uint32_t known) {
     if ((flags & ~known) == 0)
         return {};
-    return say(EINVAL, "%.*s is 0x%x: this library supports only 0x%x", length_of(name),
-               name.data(), flags, known);
+    return say(EINVAL, "%s is 0x%x: this library supports only 0x%x", name, flags, known);
 }
 
-Result<void> check_range(std::string_view name, std::uint64_t value, std::uint64_t least,
+Result<void> check_range(const char* name, std::uint64_t value, std::uint64_t least,
                          std::uint64_t most) {
     if (value >= least && value <= most)
         return {};

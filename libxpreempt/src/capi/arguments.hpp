@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <string_view>
+#include <string>
 #include <xpreempt/xpreempt.h>
 
 namespace xpreempt::capi {
@@ -33,20 +33,20 @@ template <> constexpr std::size_t first_bytes<struct xp_xqueue_stats> = 128;
 constexpr std::size_t most_bytes = 4096;
 
 // The error, of which xp_last_detail() then says: "NAME is VALUE: it must be RANGE".
-tl::unexpected<Error> refuse(std::string_view name, std::uint64_t value, std::string_view range);
+tl::unexpected<Error> refuse(const char* name, std::uint64_t value, const std::string& range);
 tl::unexpected<Error> refuse_size(const char* name, std::size_t bytes, std::size_t first);
 tl::unexpected<Error> refuse_tail(const char* name, std::size_t bytes, std::size_t known);
 
 // Another errno, with a sentence of its own.
-tl::unexpected<Error> refuse_as(int errno_value, std::string_view sentence);
+tl::unexpected<Error> refuse_as(int errno_value, const std::string& sentence);
 
 // Empty unless the error was one of the above, in this thread.
 const char* refusal();
 
-Result<void> check_given(std::string_view name, bool given); // false: it is null
+Result<void> check_given(const char* name, bool given); // false: it is null
 Result<void> check_priority(std::int32_t priority);
-Result<void> check_flags(std::string_view name, std::uint32_t flags, std::uint32_t known);
-Result<void> check_range(std::string_view name, std::uint64_t value, std::uint64_t least,
+Result<void> check_flags(const char* name, std::uint32_t flags, std::uint32_t known);
+Result<void> check_range(const char* name, std::uint64_t value, std::uint64_t least,
                          std::uint64_t most);
 
 // name: of the struct, for the refusal.

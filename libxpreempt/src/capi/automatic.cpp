@@ -5,7 +5,6 @@
 #include "base/log.hpp"
 #include "capi/arguments.hpp"
 #include "capi/library.hpp"
-#include "capi/policies.hpp"
 #include "sched/snapshot.hpp"
 
 #include <algorithm>
@@ -42,26 +41,21 @@ bool is_on(Environment environment, const char* name) {
     return false;
 }
 
-std::optional<long> number_of(const std::string& value, long least, long most) {
-    char* end = nullptr;
-    errno = 0;
-    const long read = std::strtol(value.c_str(), &end, 10);
-    const bool fits = errno == 0 && *end == '\0' && read >= least && read <= most;
-    return fits ? std::optional(read) : std::nullopt;
-}
-
 // Nothing: the variable isn't set, or its value isn't such a number.
 std::optional<long> read_number(Environment environment, const char* name, const std::string& kind,
                                 long least, long most, const std::string& instead) {
     const std::string value(text_of(environment, name));
     if (value.empty())
         return std::nullopt;
-    const auto number = number_of(value, least, most);
+    char* end = nullptr;
+    errno = 0;
+    const long number = std::strtol(value.c_str(), &end, 10);
+    if (errno == 0 && *end == '\0' && number >= least && number <= most)
+        return number;
     const std::string use = "use a number " + kind + "from " + std::to_string(least) + " to " +
                             std::to_string(most) + "; " + instead;
-    if (!number)
-        complain(name, value.c_str(), use.c_str());
-    return number;
+    complain(name, value.c_str(), use.c_str());
+    return std::nullopt;
 }
 
 template <typename Number>

@@ -6,12 +6,10 @@
 #include "base/error.hpp"
 #include "capi/arguments.hpp"
 #include "capi/library.hpp"
+#include "control/wire.hpp"
 
-#include <algorithm>
 #include <cerrno>
-#include <cstddef>
 #include <new>
-#include <string_view>
 #include <system_error>
 #include <type_traits>
 #include <xpreempt/xqueue.h>
@@ -61,10 +59,6 @@ template <typename Body> int with_xqueue(xp_xqueue_t handle, Body body) noexcept
     });
 }
 
-template <std::size_t Bytes> void copy_text(char (&to)[Bytes], std::string_view from) {
-    const std::size_t length = std::min(from.size(), Bytes - 1);
-    from.copy(to, length);
-    to[length] = '\0';
-}
+using control::wire::put_text;
 
 } // namespace xpreempt::capi

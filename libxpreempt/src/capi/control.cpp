@@ -57,14 +57,6 @@ Result<void> open_control(Library& library, bool read_only, std::size_t max_clie
     return {};
 }
 
-Result<void> close_control() {
-    const std::unique_ptr<Socket> closing(socket.exchange(nullptr));
-    if (!closing)
-        return fail(ENOENT, Op::no_control);
-    closing->server.reset();
-    return {};
-}
-
 void open_control_as_environment_says(Library& library) {
     const char* value = secure_getenv("XPREEMPT_CONTROL");
     const std::string_view wanted = value != nullptr ? value : "";
@@ -107,6 +99,11 @@ int xp_control_open(const struct xp_control_options* options) {
 }
 
 int xp_control_close(void) {
-    return c_call([](Library&) { return close_control(); });
+    return c_call([](Library&) -> Result<void> {
+        const std::unique_ptr<Socket> closing(capi::socket.exchange(nullptr));
+        if (!closing)
+            return fail(ENOENT, Op::no_control);
+        return {};
+    });
 }
 }

@@ -11,7 +11,6 @@ namespace xpreempt::capi {
 class Library;
 
 Result<void> open_control(Library& library, bool read_only, std::size_t max_clients);
-Result<void> close_control();
 
 // Opens the socket if XPREEMPT_CONTROL=1. Reports errors on stderr, because no call returns them to
 // the user.

@@ -15,15 +15,10 @@ namespace {
 thread_local char detail[256];
 thread_local int hip_error;
 
-const char* phrase_alone(const Error& error) {
-    if (error.op == Op::argument)
-        return refusal();
-    return error.op >= Op::fork_child ? phrase(error.op) : nullptr;
-}
-
 void describe(const Error& error) {
-    if (const char* alone = phrase_alone(error); alone != nullptr) {
-        std::snprintf(detail, sizeof detail, "%s", alone);
+    if (error.op >= Op::argument) {
+        std::snprintf(detail, sizeof detail, "%s",
+                      error.op == Op::argument ? refusal() : phrase(error.op));
         return;
     }
     if (error.op == Op::map_stream && error.id == 0 && error.errno_value != EINVAL) {
@@ -67,8 +62,8 @@ int xp_probe(struct xp_probe_info* probe) {
         ours.sched_mode = found.driver.sched_mode;
         ours.caps = found.driver.caps;
         const std::string blind = backend::why_blind(library.mapping());
-        copy_text(ours.reason, found.reason.empty() || blind.empty() ? found.reason + blind
-                                                                     : found.reason + "; " + blind);
+        put_text(ours.reason, found.reason.empty() || blind.empty() ? found.reason + blind
+                                                                    : found.reason + "; " + blind);
         copy_out(probe, ours);
         return {};
     });

@@ -56,14 +56,14 @@ using std::chrono::microseconds;
 using xqueue::Attributes;
 
 // 0: the default.
-Result<void> take(std::string_view name, std::uint32_t given, std::uint32_t most,
+Result<void> take(const char* name, std::uint32_t given, std::uint32_t most,
                   std::uint32_t& number) {
     if (given != 0)
         number = given;
     return given != 0 ? check_range(name, given, 1, most) : Result<void>();
 }
 
-Result<void> take(std::string_view name, std::uint64_t given, microseconds most,
+Result<void> take(const char* name, std::uint64_t given, microseconds most,
                   std::chrono::nanoseconds& time) {
     if (given != 0 && given <= static_cast<std::uint64_t>(most.count()))
         time = microseconds(given);
@@ -149,6 +149,13 @@ Result<PolicySettings> settings_of(const struct xp_sched_parameters* user) {
     return settings;
 }
 
+Result<void> start(Library& library, sched::Decide chosen, std::uint32_t policy) {
+    if (library.global.runs())
+        return fail(EALREADY, Op::configure);
+    library.release_at_exit();
+    return library.scheduling.start(std::move(chosen), policy);
+}
+
 Result<void> start(Library& library, std::uint32_t policy, const PolicySettings& settings) {
     if (policy == XP_POLICY_DAEMON) {
         if (library.scheduling.running())
@@ -158,10 +165,7 @@ Result<void> start(Library& library, std::uint32_t policy, const PolicySettings&
     auto chosen = decide_of(policy, settings);
     if (!chosen)
         return fail(EOPNOTSUPP, Op::configure);
-    if (library.global.runs())
-        return fail(EALREADY, Op::configure);
-    library.release_at_exit();
-    return library.scheduling.start(std::move(chosen), policy);
+    return start(library, std::move(chosen), policy);
 }
 
 } // namespace
@@ -227,10 +231,7 @@ int xp_sched_start_with(uint32_t policy, const struct xp_sched_parameters* param
 int xp_sched_start_policy(xp_policy_fn policy, void* argument) {
     return c_call([&](Library& library) -> Result<void> {
         TRY(check_given("policy", policy != nullptr));
-        if (library.global.runs())
-            return fail(EALREADY, Op::configure);
-        library.release_at_exit();
-        return library.scheduling.start(ProgramPolicy{policy, argument}, XP_POLICY_PROGRAM);
+        return start(library, ProgramPolicy{policy, argument}, XP_POLICY_PROGRAM);
     });
 }
 

@@ -112,7 +112,7 @@ int xp_stream_query(void* stream, struct xp_stream_info* info) {
             ours.blocker = seen.waits_for ? seen.waits_for->kfd_queue_id : 0;
         }
         ours.waiters = library.waiters(library.mapping().key_of(stream), queue);
-        copy_text(ours.reason, level.reason);
+        put_text(ours.reason, level.reason);
         copy_out(info, ours);
         return {};
     });
@@ -138,7 +138,7 @@ int xp_stream_predict(void* stream, struct xp_prediction* prediction) {
         ours.full_us_least = cost.full_us_least;
         ours.full_us_most = cost.full_us_most;
         ours.light_us_most = cost.light_us_most;
-        copy_text(ours.memory_reason, area.reason);
+        put_text(ours.memory_reason, area.reason);
         copy_out(prediction, ours);
         return {};
     });

@@ -302,7 +302,7 @@ int xp_xqueue_query(xp_xqueue_t xqueue, struct xp_xqueue_state* state) {
             ours.waiters = library.waiters(key, *queue);
             ours.lifted = library.order().lifted(hip::ref_of(*queue)) ? 1 : 0;
         }
-        copy_text(ours.reason, best.reason);
+        put_text(ours.reason, best.reason);
         copy_out(state, ours);
         return {};
     });

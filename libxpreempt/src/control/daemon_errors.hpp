@@ -3,6 +3,7 @@
 // of EL8.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <string_view>
@@ -29,18 +30,14 @@ inline constexpr std::array<DaemonError, 12> daemon_errors{{{"EAGAIN", EAGAIN},
 
 // "EIO" for others.
 constexpr std::string_view name_of_daemon_error(int value) {
-    for (const DaemonError& error : daemon_errors)
-        if (error.value == value)
-            return error.name;
-    return "EIO";
+    const auto* const found = std::ranges::find(daemon_errors, value, &DaemonError::value);
+    return found != daemon_errors.end() ? found->name : "EIO";
 }
 
 // EPROTO for others.
 constexpr int daemon_error_named(std::string_view name) {
-    for (const DaemonError& error : daemon_errors)
-        if (error.name == name)
-            return error.value;
-    return EPROTO;
+    const auto* const found = std::ranges::find(daemon_errors, name, &DaemonError::name);
+    return found != daemon_errors.end() ? found->value : EPROTO;
 }
 
 } // namespace xpreempt::control

@@ -3,12 +3,8 @@
 #include "control/directory.hpp"
 
 #include <cerrno>
-#include <climits>
-#include <dirent.h>
 #include <fcntl.h>
 #include <filesystem>
-#include <memory>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <system_error>
@@ -107,26 +103,17 @@ int at_path(int (*call)(int, const sockaddr*, socklen_t), int fd, const std::str
 
 Result<UniqueFd> open_own_directory(const std::vector<std::string>& candidates) {
     Result<UniqueFd> directory = fail(ENOENT, Op::open_control);
-    for (const std::string& path : candidates) {
-        directory = open_or_make(path);
-        if (directory)
-            return directory;
-    }
+    for (auto path = candidates.begin(); !directory && path != candidates.end(); ++path)
+        directory = open_or_make(*path);
     return directory;
 }
 
 void sweep(int directory) {
-    // A copy, because closedir() closes, and a place of its own in the directory.
-    const int copy = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (copy < 0)
-        return;
-    const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(copy), ::closedir);
-    if (!entries) {
-        ::close(copy);
-        return;
-    }
-    while (const struct dirent* entry = ::readdir(entries.get())) {
-        const std::string name = entry->d_name;
+    std::error_code error;
+    std::filesystem::directory_iterator entry(path_below(directory, "."), error);
+    for (const std::filesystem::directory_iterator end; !error && entry != end;
+         entry.increment(error)) {
+        const std::string name = entry->path().filename();
         if (name.ends_with(".sock") && nobody_listens(directory, name))
             ::unlinkat(directory, name.c_str(), 0);
     }

@@ -18,20 +18,18 @@ namespace {
 
 // Never destroyed and of fixed size: used between fork and exec.
 struct Registry {
-    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    std::mutex mutex;
     std::array<int, 256> fds{};
     Registry() {
         fds.fill(-1);
-        pthread_atfork([] { registry().lock(); }, [] { registry().unlock(); },
+        pthread_atfork([] { registry().mutex.lock(); }, [] { registry().mutex.unlock(); },
                        [] {
                            for (int& fd : registry().fds)
                                if (fd >= 0)
                                    ::close(std::exchange(fd, -1));
-                           registry().unlock();
+                           registry().mutex.unlock();
                        });
     }
-    void lock() { pthread_mutex_lock(&mutex); }
-    void unlock() { pthread_mutex_unlock(&mutex); }
     static Registry& registry() {
         alignas(Registry) static unsigned char place[sizeof(Registry)];
         static auto* const made = new (place) Registry;
@@ -50,7 +48,7 @@ bool replace(int before, int after) {
 }
 
 template <typename Make> ForkSafeFd make(Make make_fd) {
-    const std::lock_guard lock(Registry::registry());
+    const std::lock_guard lock(Registry::registry().mutex);
     const int fd = make_fd();
     if (fd < 0 || replace(-1, fd))
         return ForkSafeFd(fd);
@@ -79,7 +77,7 @@ ForkSafeFd ForkSafeFd::event() {
 }
 
 void close_fork_safe(int fd) {
-    const std::lock_guard lock(Registry::registry());
+    const std::lock_guard lock(Registry::registry().mutex);
     // In a child it is closed and forgotten already.
     if (replace(fd, -1))
         ::close(fd);

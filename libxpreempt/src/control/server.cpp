@@ -46,7 +46,10 @@ Result<std::unique_ptr<Server>> Server::open(Host& host, const Limits& limits,
     sweep(directory.get());
     std::unique_ptr<Server> server(new Server(host, limits));
     TRY(server->listen_in(std::move(directory)));
-    TRY(server->start());
+    auto started = start_thread("xpreempt-ctl", [raw = server.get()] { raw->run(); });
+    if (!started)
+        return fail(started.error().errno_value, Op::open_control);
+    server->thread_ = std::move(*started);
     return server;
 }
 
@@ -70,14 +73,6 @@ Result<void> Server::listen_in(UniqueFd directory) {
     }
     directory_ = std::move(directory);
     name_ = name;
-    return {};
-}
-
-Result<void> Server::start() {
-    auto started = start_thread("xpreempt-ctl", [this] { run(); });
-    if (!started)
-        return fail(started.error().errno_value, Op::open_control);
-    thread_ = std::move(*started);
     return {};
 }
 

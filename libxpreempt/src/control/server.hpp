@@ -52,7 +52,6 @@ private:
     Server(Host& host, const Limits& limits) : host_(host), limits_(limits), book_(host) {}
 
     Result<void> listen_in(UniqueFd directory);
-    Result<void> start();
     void run();
     void ask_to_end();
     bool wait(); // false: it is to end

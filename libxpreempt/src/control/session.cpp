@@ -2,8 +2,6 @@
 // Requests to answers.
 #include "control/session.hpp"
 
-#include <cerrno>
-
 namespace xpreempt::control {
 
 std::size_t Session::wants() const {

@@ -10,17 +10,13 @@ namespace xpreempt::control::wire {
 
 namespace {
 
-std::string number(std::uint64_t value) {
-    return std::to_string(value);
-}
-
 Answer<void> check(const Target& target, std::uint32_t known_flags) {
     if (target.object != static_cast<std::uint32_t>(Object::stream) &&
         target.object != static_cast<std::uint32_t>(Object::xqueue))
-        return refuse(EINVAL, "object " + number(target.object) +
+        return refuse(EINVAL, "object " + std::to_string(target.object) +
                                   " is neither a stream (1) nor an xqueue (2)");
     if ((target.flags & ~known_flags) != 0)
-        return refuse(EINVAL, "unknown flags " + number(target.flags & ~known_flags));
+        return refuse(EINVAL, "unknown flags " + std::to_string(target.flags & ~known_flags));
     if (text_of(target.name).size() == sizeof target.name)
         return refuse(EINVAL, "the name does not end with NUL");
     return {};
@@ -33,11 +29,12 @@ Parsed parse_frame(Bytes received, std::size_t max_bytes) {
     if (!header)
         return Incomplete{};
     if (header->version != version)
-        return Broken{EPROTO, "protocol version " + number(header->version) + ", expected " +
-                                  number(version)};
+        return Broken{EPROTO, "protocol version " + std::to_string(header->version) +
+                                  ", expected " + std::to_string(version)};
     if (header->bytes < sizeof *header || header->bytes > max_bytes)
-        return Broken{EMSGSIZE, "a frame of " + number(header->bytes) + " bytes, expected " +
-                                    number(sizeof *header) + " to " + number(max_bytes)};
+        return Broken{EMSGSIZE, "a frame of " + std::to_string(header->bytes) +
+                                    " bytes, expected " + std::to_string(sizeof *header) + " to " +
+                                    std::to_string(max_bytes)};
     if (received.size() < header->bytes)
         return Incomplete{};
     return Frame{*header, received.subspan(sizeof *header, header->bytes - sizeof *header)};
@@ -53,13 +50,13 @@ Answer<Request> parse_request(const Frame& frame) {
     case Kind::suspend:
     case Kind::resume: {
         if (frame.payload.size() != sizeof(Target))
-            return refuse(EINVAL, "a target of " + number(frame.payload.size()) +
-                                      " bytes, expected " + number(sizeof(Target)));
+            return refuse(EINVAL, "a target of " + std::to_string(frame.payload.size()) +
+                                      " bytes, expected " + std::to_string(sizeof(Target)));
         std::memcpy(&request.target, frame.payload.data(), sizeof(Target));
         TRY(check(request.target, request.kind == Kind::suspend ? suspend_flags : resume_flags));
         return request;
     }
-    default: return refuse(ENOSYS, "unknown request " + number(frame.header.kind));
+    default: return refuse(ENOSYS, "unknown request " + std::to_string(frame.header.kind));
     }
 }
 
