@@ -142,7 +142,8 @@ int xp_xqueue_create(void *stream, const struct xp_xqueue_options *options, xp_x
  * xp_xqueue_destroy() - resumes, launches all pending commands, and waits until they completed
  *
  * Rejects commands that another thread submits meanwhile (-ESHUTDOWN or -EBADF). -EDEADLK in a
- * launch function of the xqueue itself.
+ * launch function of the xqueue itself. -EBUSY during a capture of the stream if commands from
+ * before it are unfinished.
  */
 int xp_xqueue_destroy(xp_xqueue_t xqueue);
 
@@ -166,7 +167,8 @@ int xp_xqueue_submit_command(xp_xqueue_t xqueue, const struct xp_command *comman
  *
  * Commands of a suspended xqueue complete after the resume. -ECANCELED if the command was dropped;
  * otherwise the error of its launch. The errors of the last 1024 failed launches are kept until they
- * are waited for.
+ * are waited for. -EBUSY if the stream is captured, and commands from before the capture are
+ * unfinished.
  */
 int xp_xqueue_wait(xp_xqueue_t xqueue, uint64_t ticket);
 int xp_xqueue_wait_all(xp_xqueue_t xqueue);

@@ -3,7 +3,7 @@
 #include "backend/captures.hpp"
 
 #include <algorithm>
-#include <chrono>
+#include <utility>
 
 namespace xpreempt::backend {
 
@@ -11,60 +11,145 @@ namespace {
 
 // A question takes microseconds, or as long as a hold when HIP keeps a lock meanwhile. The begin of
 // the capture would want that lock as well.
-constexpr auto patience = std::chrono::seconds(1);
+constexpr std::chrono::seconds patience{1};
+
+// HIP looks for a capture within microseconds after a wait has begun, and then it only waits.
+constexpr std::chrono::milliseconds until_it_waits{2};
+
+// A capture that others joined, or whose begin wasn't seen, ends without a notice: HIP is asked.
+constexpr std::chrono::milliseconds between_questions{20};
 
 } // namespace
 
-void Captures::begin(const void* stream) {
-    ++num_;
-    change(stream);
+// Called with the lock, after each change.
+void Captures::count() {
+    num_ = captured_.size() + changing_.size() + (knows_all_ ? 0 : 1);
+    changed_.notify_all();
 }
 
-void Captures::began(const void* stream, bool captured) {
+void Captures::know_all(bool all) {
     const std::lock_guard lock(mutex_);
-    changing_.extract(stream);
-    if (!captured || !captured_.insert(stream).second)
-        --num_;
-}
-
-void Captures::ended(const void* stream) {
-    const std::lock_guard lock(mutex_);
-    if (captured_.erase(stream) != 0)
-        --num_;
-}
-
-std::set<const void*> Captures::captured() {
-    const std::lock_guard lock(mutex_);
-    return captured_;
+    knows_all_ = all;
+    count();
 }
 
 void Captures::change(const void* stream, bool destroys) {
-    std::unique_lock lock(mutex_);
+    const auto& questions = asked(stream);
+    Lock lock(mutex_);
     changing_.emplace(stream, destroys);
-    answered_.wait_for(lock, patience, [&] { return !asked_.contains(stream); });
+    count();
+    changed_.wait_for(lock, patience, [&] { return questions == 0; });
+    if (!destroys)
+        changed_.wait_for(lock, until_it_waits, [&] { return !is_waited_for(stream); });
 }
 
 void Captures::changed(const void* stream) {
     const std::lock_guard lock(mutex_);
     changing_.extract(stream);
+    count();
 }
 
-Captures::Question::Question(Captures& captures, const void* stream, bool harmless)
-    : captures_(captures), stream_(stream) {
-    const std::lock_guard lock(captures_.mutex_);
-    const auto [first, last] = captures_.changing_.equal_range(stream);
-    allowed_ = harmless ? std::none_of(first, last, [](const auto& call) { return call.second; })
-                        : first == last && !captures_.captured_.contains(stream);
-    if (allowed_)
-        captures_.asked_.insert(stream);
+void Captures::began(const void* stream, bool captured) {
+    const std::lock_guard lock(mutex_);
+    changing_.extract(stream);
+    if (captured) {
+        captured_[stream] = std::this_thread::get_id();
+        ++num_begun_;
+    }
+    count();
 }
 
-Captures::Question::~Question() {
-    if (!allowed_)
-        return;
-    const std::lock_guard lock(captures_.mutex_);
-    captures_.asked_.erase(captures_.asked_.find(stream_));
-    captures_.answered_.notify_all();
+void Captures::ended(const void* stream) {
+    const std::lock_guard lock(mutex_);
+    captured_.erase(stream);
+    count();
+}
+
+std::set<const void*> Captures::captured() {
+    const std::lock_guard lock(mutex_);
+    std::set<const void*> streams;
+    for (const auto& [stream, thread] : captured_)
+        streams.insert(stream);
+    return streams;
+}
+
+bool Captures::has(const void* stream) {
+    const std::lock_guard lock(mutex_);
+    return captured_.contains(stream) || changing_.contains(stream);
+}
+
+bool Captures::ask(const hip::Functions* hip, const void* key, const void* handle) {
+    return hip == nullptr || !hip::is_handle(handle)
+               ? has(key)
+               : hip::is_captured(*hip, const_cast<void*>(handle));
+}
+
+void Captures::wait_for_none() {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, 10 * patience, [this] { return captured_.empty(); });
+}
+
+// Comes and returns with the lock.
+Captures::Answer Captures::answer(Lock& lock, const hip::Functions* hip, const void* key,
+                                  hip::Stream handle, Kind kind) {
+    const auto [first, last] = changing_.equal_range(key);
+    if (std::any_of(first, last, [](const auto& call) { return call.second; }))
+        return Answer::no;
+    if (kind == Kind::harmless)
+        return Answer::yes;
+    const bool captures = std::ranges::any_of(captured_, [](const auto& captured) {
+        return captured.second == std::this_thread::get_id();
+    });
+    const Answer if_captured = kind == Kind::wait && !captures ? Answer::later : Answer::no;
+    if (first != last || captured_.contains(key))
+        return if_captured;
+    // It may have joined a capture. HIP allows this question during one.
+    lock.unlock();
+    const bool is_captured = hip != nullptr && hip::is_captured(*hip, handle);
+    lock.lock();
+    return is_captured ? if_captured : Answer::yes;
+}
+
+// Comes with the question counted, and returns so if it is allowed. A wait is counted by its
+// stream.
+bool Captures::permit(Question& question, const hip::Functions* hip, const void* key,
+                      hip::Stream handle, Kind kind) {
+    Lock lock(mutex_);
+    Answer found;
+    while ((found = answer(lock, hip, key, handle, kind)) == Answer::later) {
+        --question.asked_;
+        changed_.notify_all();
+        changed_.wait_for(lock, between_questions);
+        ++question.asked_;
+    }
+    if (found == Answer::yes && kind == Kind::wait)
+        question.next_ = std::exchange(waits_, &question);
+    if (found == Answer::no || kind == Kind::wait) {
+        --question.asked_;
+        changed_.notify_all();
+    }
+    return found == Answer::yes;
+}
+
+bool Captures::is_waited_for(const void* stream) const {
+    const Question* wait = waits_;
+    while (wait != nullptr && wait->key_ != stream)
+        wait = wait->next_;
+    return wait != nullptr;
+}
+
+void Captures::notify() {
+    const std::lock_guard lock(mutex_);
+    changed_.notify_all();
+}
+
+void Captures::end_wait(const Question& wait) {
+    const std::lock_guard lock(mutex_);
+    Question** place = &waits_;
+    while (*place != &wait)
+        place = &(*place)->next_;
+    *place = wait.next_;
+    changed_.notify_all();
 }
 
 } // namespace xpreempt::backend

@@ -1,59 +1,123 @@
 // SPDX-License-Identifier: MIT
-// Keeps captures of streams and questions to HIP about streams apart: a question about a stream
-// that is captured ends the capture.
+// Keeps captures of streams and our calls into HIP about streams apart: HIP ends a capture when it
+// is asked about the stream, or about an event that was recorded on it, even before the capture.
 #pragma once
 
+#include "hip/runtime.hpp"
+
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <set>
+#include <thread>
 
 namespace xpreempt::backend {
 
 // Streams are named by their keys. Thread-safe.
 class Captures {
 public:
-    // From before a capture begins until after it ended.
+    // From before a capture begins until after it ended, and while some may be unknown, at first.
     [[nodiscard]] bool any() const { return num_.load() != 0; }
+    [[nodiscard]] const std::atomic<std::size_t>& num() const { return num_; } // not 0: any()
+    void know_all(bool all);
+    [[nodiscard]] bool knows_all() const { return knows_all_; }
 
-    // Around a call that begins a capture. Waits for the questions about that stream; but no longer
-    // than they can take where no lock of HIP's is in the way.
-    void begin(const void* stream);
-    void began(const void* stream, bool captured);
+    // Captures that have begun.
+    [[nodiscard]] std::uint64_t num_begun() const { return num_begun_.load(); }
+
+    // Around a call that begins a capture of the stream, that adds it to one by an event, or that
+    // destroys it. Waits for the questions about that stream; but no longer than they can take
+    // where no lock of HIP's is in the way.
+    void change(const void* stream, bool destroys = false);
+    void changed(const void* stream);
+    void began(const void* stream, bool captured); // in place of changed()
     void ended(const void* stream);
     [[nodiscard]] std::set<const void*> captured();
 
-    // Around a call that destroys a stream, or adds it to a capture by an event of one.
-    void change(const void* stream, bool destroys = false);
-    void changed(const void* stream);
+    // The stream is captured or about to be, as far as its calls tell. A stream can join a capture
+    // by an event of it, so is_captured() asks HIP; not about default streams.
+    [[nodiscard]] bool has(const void* stream);
+    [[nodiscard]] bool is_captured(const hip::Functions* hip, const void* key, const void* handle) {
+        return any() && ask(hip, key, handle);
+    }
+    // Until no stream is captured, or for ten seconds: the capture may wait for the caller.
+    void wait_for_none();
 
-    // Permission to query or touch a stream. False if it is captured, or if begin() or change() of
-    // it is in progress. If true, the caller still has to ask HIP whether the stream is captured, a
-    // query that HIP allows during a capture; the answer stays valid while this object lives.
-    // harmless: HIP allows it during a capture. False then only while the stream is destroyed.
+    enum class Kind : std::uint8_t {
+        harmless, // HIP allows it during a capture
+        brief,
+        wait, // HIP looks for a capture when it begins. Comes after a capture of other threads
+    };
+    // Permission to call HIP about a stream: the answer stays true while this object lives. False
+    // if another thread destroys the stream, and if it is captured, unless that is harmless.
     class Question {
     public:
-        Question(Captures& captures, const void* stream, bool harmless = false);
-        ~Question();
+        Question(Captures& captures, const hip::Functions* hip, const void* key, hip::Stream handle,
+                 Kind kind = Kind::brief)
+            : captures_(captures), asked_(captures.asked(key)), key_(key),
+              waits_(kind == Kind::wait) {
+            ++asked_; // before the look: change() does the reverse
+            if (captures_.any() || waits_) [[unlikely]]
+                allowed_ = captures_.permit(*this, hip, key, handle, kind);
+        }
+        ~Question() {
+            if (!allowed_)
+                return;
+            if (waits_)
+                captures_.end_wait(*this);
+            else if (--asked_ == 0 && captures_.any()) [[unlikely]]
+                captures_.notify();
+        }
         Question(const Question&) = delete;
         Question& operator=(const Question&) = delete;
         explicit operator bool() const { return allowed_; }
 
     private:
+        friend Captures;
         Captures& captures_;
-        const void* stream_;
-        bool allowed_;
+        std::atomic<std::uint32_t>& asked_;
+        const void* const key_;
+        const bool waits_;
+        Question* next_ = nullptr;
+        bool allowed_ = true;
     };
 
 private:
-    std::atomic<std::uint32_t> num_{0};
+    // Brief questions about streams, by a hash of the key, so that most need no lock.
+    struct alignas(64) Asked {
+        std::atomic<std::uint32_t> questions{0};
+    };
+    std::atomic<std::uint32_t>& asked(const void* stream) {
+        const auto mixed =
+            reinterpret_cast<std::uintptr_t>(stream) * std::uint64_t{0x9e37'79b9'7f4a'7c15};
+        return asked_[mixed >> 60].questions;
+    }
+
+    enum class Answer : std::uint8_t { yes, later, no };
+    using Lock = std::unique_lock<std::mutex>;
+    bool ask(const hip::Functions* hip, const void* key, const void* handle);
+    Answer answer(Lock& lock, const hip::Functions* hip, const void* key, hip::Stream handle,
+                  Kind kind);
+    bool permit(Question& question, const hip::Functions* hip, const void* key, hip::Stream handle,
+                Kind kind);
+    void notify();
+    void end_wait(const Question& wait);
+    [[nodiscard]] bool is_waited_for(const void* stream) const; // with the lock
+    void count();
+
+    std::array<Asked, 16> asked_;
+    std::atomic<std::size_t> num_{1}; // of what is in captured_ and changing_; 1 for unknown ones
+    std::atomic<bool> knows_all_{false};
+    std::atomic<std::uint64_t> num_begun_{0};
     std::mutex mutex_; // all below
-    std::condition_variable answered_;
-    std::set<const void*> captured_;
+    std::condition_variable changed_;
+    std::map<const void*, std::thread::id> captured_;
+    Question* waits_ = nullptr;                 // a list: a wait must not need memory
     std::multimap<const void*, bool> changing_; // by a call in progress; true: it destroys it
-    std::multiset<const void*> asked_;
 };
 
 } // namespace xpreempt::backend

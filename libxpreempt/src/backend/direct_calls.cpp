@@ -157,7 +157,7 @@ std::uint32_t DirectCalls::waiters() const {
 }
 
 // The scheduler may decide here that this stream has to wait; then the call is kept back at once.
-void DirectCalls::before(bool will_wait) {
+bool DirectCalls::before(bool will_wait) {
     Lock lock(mutex_);
     ++calls_;
     report_work(lock, will_wait);
@@ -177,6 +177,7 @@ void DirectCalls::before(bool will_wait) {
             break;
     }
     --waiters_;
+    return caller.has_value();
 }
 
 void DirectCalls::after() {
@@ -291,6 +292,10 @@ void DirectCalls::watch_once(Lock& lock) {
         marker = mark(lock);
         if (marker)
             break;
+        if (marker.error().errno_value == EBUSY) { // a captured stream counts as idle
+            work_ = false;
+            return report_work(lock, true);
+        }
         if (changed_.wait_for(lock, pause, ends))
             return;
     }

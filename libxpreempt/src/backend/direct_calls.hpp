@@ -65,8 +65,9 @@ public:
     [[nodiscard]] bool has_work() const;
     [[nodiscard]] std::uint32_t waiters() const;
 
-    // Around each call, in the program's threads. will_wait: the caller may be made to.
-    void before(bool will_wait);
+    // Around each call, in the program's threads. will_wait: the caller may be made to. before()
+    // returns whether it was.
+    bool before(bool will_wait);
     void after();
 
     // Around a call that destroys the stream.

@@ -13,8 +13,8 @@ namespace {
 
 class EventMarker final : public xqueue::Marker {
 public:
-    explicit EventMarker(std::shared_ptr<EventPool> events)
-        : events_(std::move(events)), hip_(events_->hip()) {}
+    EventMarker(std::shared_ptr<EventPool> events, const void* key, hip::Stream stream)
+        : events_(std::move(events)), hip_(events_->hip()), key_(key), stream_(stream) {}
     ~EventMarker() override {
         if (event_ != nullptr)
             events_->give_back(event_);
@@ -33,7 +33,8 @@ public:
     Result<void> wait() override {
         const Ungated ungated;
         const hip::AsideOfCaptures aside(hip_);
-        return hip::check(hip_.event_synchronize(event_));
+        const auto question = ask(Captures::Kind::wait);
+        return question ? hip::check(hip_.event_synchronize(event_)) : fail(EBUSY, Op::wait);
     }
 
     // Asks HIP and nothing else in each turn.
@@ -54,10 +55,18 @@ public:
     }
 
 private:
-    bool is_complete() const { return hip_.event_query(event_) == hip::success; }
+    [[nodiscard]] Captures::Question ask(Captures::Kind kind = Captures::Kind::brief) const {
+        return {events_->captures(), &hip_, key_, stream_, kind};
+    }
+    [[nodiscard]] bool is_complete() const {
+        const auto question = ask();
+        return question && hip_.event_query(event_) == hip::success;
+    }
 
     const std::shared_ptr<EventPool> events_;
     const hip::Functions& hip_;
+    const void* const key_;
+    const hip::Stream stream_; // a question about an event is one about this
     hip::Event event_ = nullptr;
 };
 
@@ -93,15 +102,19 @@ void EventPool::give_back(hip::Event event) {
     free_.push_back(event);
 }
 
-Result<std::shared_ptr<xqueue::Marker>> place_marker(EventPool& events, hip::Stream stream) try {
+Result<std::shared_ptr<xqueue::Marker>> place_marker(const std::shared_ptr<EventPool>& events,
+                                                     const void* key, hip::Stream stream) try {
     const Ungated ungated;
-    const hip::AsideOfCaptures aside(events.hip());
-    const hip::OnDevice scope(events.hip(), events.device());
+    const hip::AsideOfCaptures aside(events->hip());
+    const hip::OnDevice scope(events->hip(), events->device());
     TRY(scope.result());
-    auto marker = std::make_shared<EventMarker>(events.shared_from_this());
-    const auto event = TRY(events.take());
+    const Captures::Question question(events->captures(), &events->hip(), key, stream);
+    if (!question)
+        return fail(EBUSY, Op::call_hip);
+    auto marker = std::make_shared<EventMarker>(events, key, stream);
+    const auto event = TRY(events->take());
     marker->own(event);
-    TRY(hip::check(events.hip().event_record(event, stream)));
+    TRY(hip::check(events->hip().event_record(event, stream)));
     return marker;
 } catch (const std::bad_alloc&) {
     return fail(ENOMEM, Op::allocate);

@@ -2,6 +2,7 @@
 // A HIP event as the marker behind what was put into a stream.
 #pragma once
 
+#include "backend/captures.hpp"
 #include "hip/runtime.hpp"
 #include "xqueue/hw_queue.hpp"
 
@@ -13,10 +14,11 @@
 namespace xpreempt::backend {
 
 // Events of a device for markers that come one after the other. Thread-safe.
-class EventPool : public std::enable_shared_from_this<EventPool> {
+class EventPool {
 public:
     // device: see hip::device_of().
-    EventPool(const hip::Functions& hip, int device) : hip_(hip), device_(device) {}
+    EventPool(const hip::Functions& hip, Captures& captures, int device)
+        : hip_(hip), captures_(captures), device_(device) {}
     ~EventPool();
     EventPool(const EventPool&) = delete;
     EventPool& operator=(const EventPool&) = delete;
@@ -25,18 +27,22 @@ public:
     void give_back(hip::Event event);
 
     [[nodiscard]] const hip::Functions& hip() const { return hip_; }
+    [[nodiscard]] Captures& captures() const { return captures_; }
     [[nodiscard]] int device() const { return device_; }
 
 private:
     const hip::Functions& hip_;
+    Captures& captures_;
     const int device_;
     std::mutex mutex_;
     std::vector<hip::Event> free_;
     std::size_t created_ = 0; // free_ has room for so many
 };
 
-// The stream is one of the pool's device, and not captured. The marker keeps the pool. Throws
-// nothing.
-Result<std::shared_ptr<xqueue::Marker>> place_marker(EventPool& events, hip::Stream stream);
+// The stream is one of the pool's device, with that key. The marker keeps the pool. While the
+// stream is captured the marker hasn't passed, and a wait in a thread that captures is refused with
+// EBUSY. EBUSY: it is captured now. Throws nothing.
+Result<std::shared_ptr<xqueue::Marker>> place_marker(const std::shared_ptr<EventPool>& events,
+                                                     const void* key, hip::Stream stream);
 
 } // namespace xpreempt::backend

@@ -50,8 +50,17 @@ constexpr std::uint64_t while_held =
     while_direct | mask_of(CallClass::event_wait, CallClass::stream_wait, CallClass::device_wait,
                            CallClass::unload);
 
-// The call of this thread waited until Gates::shut().
-thread_local bool released_here = false;
+// Calls for which HIP waits.
+constexpr std::uint64_t waits =
+    mask_of(CallClass::blocking_copy, CallClass::blocking_fill, CallClass::event_wait,
+            CallClass::stream_wait, CallClass::device_wait);
+
+// The call of this thread waited at the gate; and that until Gates::shut().
+thread_local bool waited_here = false, released_here = false;
+
+bool is_in(std::uint64_t classes, const Call& call) {
+    return ((classes >> static_cast<unsigned>(call.call_class)) & 1) != 0;
+}
 
 // Those of the records that are stopped.
 std::vector<const SeenQueue*> standing_of(const std::vector<hip::QueueRecord>& records,
@@ -97,14 +106,16 @@ constexpr bool stays_in_queue(CallClass call_class) {
 thread_local Gates::FreeStream Gates::free_here{};
 
 Gates::Gates(const hip::Mapping& mapping, Holds& holds, QueueOrder& order, DirectStreams& direct,
-             FindHip find_hip, Destroyed destroyed)
+             FindHip find_hip, CaptureBegins capture_begins, Destroyed destroyed)
     : mapping_(mapping), holds_(holds), order_(order), direct_(direct),
-      find_hip_(std::move(find_hip)), destroyed_(std::move(destroyed)) {
+      find_hip_(std::move(find_hip)), capture_begins_(std::move(capture_begins)),
+      destroyed_(std::move(destroyed)) {
     holds_.on_change([this] { holds_changed(); });
     direct_.on_change([this] { choose_gate(); });
     order_.on_change([this] { go_on(); });
     the_gates.store(this, std::memory_order_release);
     holds_changed();
+    look_for_captures();
 }
 
 // With no queue held, a call whose state need not be recorded costs one atomic load.
@@ -133,8 +144,7 @@ void Gates::report_work(const Call& call) {
     if (Ungated::here() || call.stream == nullptr || is_threads_own)
         return;
     auto* const key = const_cast<void*>(call.stream);
-    if (((work >> static_cast<unsigned>(call.call_class)) & 1) != 0 &&
-        !known(direct_, key).reported && !is_captured(key, handle)) {
+    if (is_in(work, call) && !known(direct_, key).reported && !is_captured(key, handle)) {
         const CallerState state;
         const bool is_over = worked_(key);
         known(direct_, key).reported = is_over;
@@ -211,8 +221,12 @@ void Gates::enter(const Call& call) {
         if (const auto hip = find_hip_())
             hip::forget_kept_word(**hip);
     } else if (begins_capture(call)) {
-        captures_.begin(call.stream);
+        capture_begins_(const_cast<void*>(call.stream));
+        captures_.change(call.stream);
     } else if (call.call_class == CallClass::event_edge && captures_.any()) {
+        const auto recorded = events_.find(call.event);
+        if (recorded && is_captured(recorded->stream, recorded->handle))
+            capture_begins_(const_cast<void*>(call.stream)); // it joins
         captures_.change(changing = call.stream);
     }
 }
@@ -225,7 +239,8 @@ void Gates::enter_held(const Call& call) {
     if (!holds_.any() || is_free(call))
         return;
     // ROCr has one thread for all signals of the process, the resume's among them.
-    if (mapping_.table()->in_event_thread() != 0 || is_captured(call.stream, call.handle))
+    if (mapping_.table()->in_event_thread() != 0 || call.call_class == CallClass::capture ||
+        is_captured(call.stream, call.handle))
         return;
     if (!stays_in_queue(call.call_class) || !has_room(call))
         wait_outside(call);
@@ -235,17 +250,18 @@ void Gates::enter_held(const Call& call) {
 void Gates::enter_direct(const Call& call) {
     if (Ungated::here() || shut_.load(std::memory_order_relaxed))
         return;
-    const bool is_work = ((work >> static_cast<unsigned>(call.call_class)) & 1) != 0;
+    const bool is_work = is_in(work, call);
     const bool destroys = call.call_class == CallClass::stream_destroy;
     if (!is_work && !destroys)
         return;
     auto calls = known(direct_, call.stream).calls.lock();
     if (calls == nullptr || (is_work && is_captured(call.stream, call.handle)))
         return;
-    if (is_work)
-        calls->before(mapping_.table()->in_event_thread() == 0);
-    else
+    const std::uint64_t begun = captures_.num_begun();
+    if (!is_work)
         calls->begin_destroy();
+    else if (calls->before(mapping_.table()->in_event_thread() == 0))
+        begin_delayed(call, begun);
     thread_state().direct = std::move(calls);
 }
 
@@ -257,13 +273,32 @@ void Gates::leave_direct(const Call& call, bool done) {
         calls->after();
 }
 
-void Gates::leave(const Call& call, int error) {
-    if (released_here) [[unlikely]] {
-        released_here = false;
+// The call comes later than without us: it ends no capture that began meanwhile. Where HIP would
+// refuse it beside any, the capture may come first.
+void Gates::begin_delayed(const Call& call, std::uint64_t begun) {
+    waited_here = true;
+    if (begun == captures_.num_begun() || !captures_.any())
+        return;
+    if (is_in(waits, call))
+        captures_.wait_for_none();
+    if (const auto hip = find_hip_())
+        thread_state().aside.emplace(**hip);
+}
+
+void Gates::end_wait() {
+    waited_here = false;
+    if (state_here != nullptr)
+        state_here->aside.reset();
+    if (std::exchange(released_here, false)) {
         const std::lock_guard lock(mutex_);
         --released_;
         changed_.notify_all();
     }
+}
+
+void Gates::leave(const Call& call, int error) {
+    if (waited_here) [[unlikely]]
+        end_wait();
     if (changing != nullptr) [[unlikely]]
         captures_.changed(std::exchange(changing, nullptr));
     const bool done = error == hip::success;
@@ -277,6 +312,8 @@ void Gates::leave(const Call& call, int error) {
             captures_.began(call.stream, done);
         else if (done || !is_captured(call.stream, call.handle)) // HIP rejects some ends
             captures_.ended(call.stream);
+        if (!captures_.knows_all())
+            look_for_captures();
         return;
     case CallClass::stream_destroy:
         if (done)
@@ -325,17 +362,6 @@ bool Gates::made_no_edge(const Call& call) {
            !order_.has_waits(const_cast<void*>(call.stream), packets.hsa_queue);
 }
 
-// A stream can join a capture by an event of it, so HIP is asked, too; not about default streams.
-bool Gates::is_captured(const void* key, const void* handle) {
-    if (!captures_.any())
-        return false;
-    const CallerState state;
-    const auto hip = find_hip_();
-    if (!hip || !is_handle(handle))
-        return !Captures::Question(captures_, key);
-    return hip::is_captured(**hip, const_cast<void*>(handle));
-}
-
 // Returns the stream's stopped queues if any work of the stream is unfinished.
 Refs Gates::unfinished(const void* key, hip::Stream handle, const Queues& queues) {
     Refs standing;
@@ -348,8 +374,10 @@ Refs Gates::unfinished(const void* key, hip::Stream handle, const Queues& queues
         return {};
     // A question puts packets into a default stream and ends a capture: there the ring has to do.
     const auto hip = find_hip_();
-    const Captures::Question question(captures_, key);
-    if (!is_handle(handle) || !hip || !question || is_captured(key, handle))
+    if (!is_handle(handle) || !hip)
+        return outstanding ? standing : Refs{};
+    const Captures::Question question(captures_, *hip, key, handle);
+    if (!question)
         return outstanding ? standing : Refs{};
     const hip::AsideOfCaptures aside(**hip);
     return (*hip)->stream_query(handle) == hip::error_not_ready ? standing : Refs{};
@@ -388,16 +416,16 @@ Refs Gates::unfinished_streams(const Call& call, bool all, const Queues& queues)
     return refs;
 }
 
-// An event that was recorded in a capture isn't asked about, nor one whose stream is unknown.
+// Not asked about while the stream of its last record is captured or, where that isn't known, any.
 bool Gates::is_done(hip::Event event, const std::optional<RecordedEvents::Where>& recorded) {
     const auto hip = find_hip_();
     if (!hip || (!recorded && captures_.any()))
         return false;
-    const Captures::Question question(captures_, recorded ? recorded->stream : nullptr);
-    if (recorded && (!question || is_captured(recorded->stream, recorded->handle)))
-        return false;
+    const RecordedEvents::Where where = recorded.value_or(RecordedEvents::Where{});
+    const Captures::Question question(captures_, *hip, where.stream,
+                                      const_cast<void*>(where.handle));
     const hip::AsideOfCaptures aside(**hip);
-    return (*hip)->event_query(event) != hip::error_not_ready;
+    return question && (*hip)->event_query(event) != hip::error_not_ready;
 }
 
 Refs Gates::event_in_the_way(const Call& call, const Queues& queues) {
@@ -467,6 +495,7 @@ Refs Gates::in_the_way(const Call& call) {
 void Gates::wait_outside(const Call& call) {
     using namespace std::chrono_literals;
     const CallerState state;
+    const std::uint64_t begun = captures_.num_begun();
     std::unique_lock lock(mutex_);
     std::uint64_t seen = changes_;
     lock.unlock();
@@ -491,8 +520,11 @@ void Gates::wait_outside(const Call& call) {
     waiters_.erase(mine);
     if (shut_.load(std::memory_order_relaxed)) {
         ++released_;
-        released_here = true;
+        waited_here = released_here = true;
+        return;
     }
+    lock.unlock();
+    begin_delayed(call, begun);
 }
 
 bool Gates::wait_for_calls(std::chrono::steady_clock::time_point deadline) {

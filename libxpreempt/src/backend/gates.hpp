@@ -35,15 +35,18 @@ public:
     // Called before a stream is destroyed, and after those of a device were (null); in the
     // program's threads and without locks.
     using Destroyed = std::function<void(hip::Stream key)>;
+    // Called before a capture of the stream begins, in the same way.
+    using CaptureBegins = std::function<void(hip::Stream key)>;
     Gates(const hip::Mapping& mapping, Holds& holds, QueueOrder& order, DirectStreams& direct,
-          FindHip find_hip, Destroyed destroyed);
+          FindHip find_hip, CaptureBegins capture_begins, Destroyed destroyed);
 
-    // Puts a marker behind what is in the stream, unless it is captured (EAGAIN).
+    Captures& captures() { return captures_; }
+
+    // Puts a marker behind what is in the stream, see place_marker().
     Result<std::shared_ptr<xqueue::Marker>> mark(hip::Stream key, hip::Stream handle, int device);
 
     // Returns whether all work of the stream has ended, including work that no xqueue knows of.
-    // wait_for() waits for that, outside HIP while the queue is held. Neither ends a capture; a
-    // captured stream counts as idle.
+    // wait_for() waits for that. Neither ends a capture; a captured stream counts as idle.
     Result<bool> is_idle(hip::Stream handle);
     Result<void> touch(hip::Stream handle);    // hip::touch_stream(), and waits for the packet
     Result<int> device_of(hip::Stream handle); // see hip::device_of()
@@ -106,18 +109,23 @@ private:
     bool is_done(hip::Event event, const std::optional<RecordedEvents::Where>& recorded);
     std::set<hip::QueueRef> event_in_the_way(const hook::Call& call,
                                              const std::vector<SeenQueue>& queues);
+    Result<void> wait_behind(hip::Stream key, hip::Stream handle, int device);
     [[nodiscard]] bool is_blocking(hip::Stream handle);
 
     void lift_for_destroy(const hook::Call& call);
     void lift_all();
     void end_destroy(const hook::Call& call, bool destroyed);
     bool is_captured(const void* key, const void* handle);
+    void look_for_captures();
+    void begin_delayed(const hook::Call& call, std::uint64_t begun);
+    void end_wait();
 
     const hip::Mapping& mapping_;
     Holds& holds_;
     QueueOrder& order_;
     DirectStreams& direct_;
     const FindHip find_hip_;
+    const CaptureBegins capture_begins_;
     const Destroyed destroyed_;
     Worked worked_;
     std::atomic<bool> watched_{false}; // worked_ is set

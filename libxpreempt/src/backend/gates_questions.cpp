@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Asks HIP about a stream, for callers of the library.
+// Asks HIP about streams.
 #include "backend/event_marker.hpp"
 #include "backend/gates.hpp"
+#include "base/caller_state.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <new>
 
@@ -13,33 +15,33 @@ using hip::is_handle;
 Result<std::shared_ptr<xqueue::Marker>> Gates::mark(hip::Stream key, hip::Stream handle,
                                                     int device) try {
     const auto hip = TRY(find_hip_());
-    const Captures::Question question(captures_, key);
-    if (!question || is_captured(key, handle))
-        return fail(EAGAIN, Op::call_hip);
-    const hip::AsideOfCaptures aside(*hip);
-    return place_marker(*std::make_shared<EventPool>(*hip, device), handle);
+    return place_marker(std::make_shared<EventPool>(*hip, captures_, device), key, handle);
 } catch (const std::bad_alloc&) {
     return fail(ENOMEM, Op::allocate);
 }
 
 Result<void> Gates::touch(hip::Stream handle) {
-    const Captures::Question question(captures_, mapping_.key_of(handle));
-    if (!question)
-        return fail(EBUSY, Op::call_hip);
+    const hip::Stream key = mapping_.key_of(handle);
     const auto hip = TRY(find_hip_());
-    TRY(hip::touch_stream(*hip, handle));
+    int device = hip::any_device;
+    {
+        const Captures::Question question(captures_, hip, key, handle);
+        if (!question)
+            return fail(EBUSY, Op::call_hip);
+        device = TRY(hip::device_of(*hip, handle));
+        TRY(hip::touch_stream(*hip, handle));
+    }
     // HIP may have given it the queue of a held stream, where the packet stays.
     if (const auto queue = mapping_.queue_of(handle); queue && order_.stood(hip::ref_of(*queue)))
         return {};
-    const hip::AsideOfCaptures aside(*hip);
-    return hip::check(hip->stream_synchronize(handle));
+    return wait_behind(key, handle, device);
 }
 
 Result<bool> Gates::is_idle(hip::Stream handle) {
     const auto hip = TRY(find_hip_());
     const hip::Stream key = mapping_.key_of(handle);
-    const Captures::Question question(captures_, key);
-    if (!question || hip::is_captured(*hip, handle))
+    const Captures::Question question(captures_, hip, key, handle);
+    if (!question || hip::is_captured(*hip, handle)) // without the hook only HIP knows
         return true;
     // A question about a default stream puts a packet into its queue, where it would stay.
     if (!is_handle(handle))
@@ -53,23 +55,28 @@ Result<bool> Gates::is_idle(hip::Stream handle) {
     return answer == hip::success;
 }
 
+// By a marker: a call that waits for the stream could end a capture that begins meanwhile.
+Result<void> Gates::wait_behind(hip::Stream key, hip::Stream handle, int device) {
+    const auto marker = mark(key, handle, device);
+    const auto waited = marker ? (*marker)->wait() : tl::make_unexpected(marker.error());
+    // EBUSY: it is captured or destroyed from here on.
+    return !waited && waited.error().errno_value == EBUSY ? Result<void>() : waited;
+}
+
 Result<void> Gates::wait_for(hip::Stream handle) {
     if (TRY(is_idle(handle)))
         return {};
-    const auto hip = find_hip_();
-    const hip::AsideOfCaptures aside(**hip);
-    return hip::check((*hip)->stream_synchronize(handle));
+    return wait_behind(mapping_.key_of(handle), handle, TRY(device_of(handle)));
 }
 
 Result<int> Gates::device_of(hip::Stream handle) {
-    const auto hip = TRY(find_hip_());
-    const Captures::Question question(captures_, mapping_.key_of(handle), true);
-    return question ? hip::device_of(*hip, handle) : fail(EBUSY, Op::call_hip);
+    return hip::device_of(*TRY(find_hip_()), handle);
 }
 
 Result<std::pair<hook::StreamRecord, int>> Gates::identify(hip::Stream handle) {
     const hip::Stream key = mapping_.key_of(handle);
-    const Captures::Question question(captures_, key, true); // so that no other one gets it
+    const Captures::Question question(captures_, nullptr, key, handle,
+                                      Captures::Kind::harmless); // so that no other one gets it
     if (!question)
         return fail(EBUSY, Op::call_hip);
     const int device = TRY(device_of(handle));
@@ -78,9 +85,28 @@ Result<std::pair<hook::StreamRecord, int>> Gates::identify(hip::Stream handle) {
     return std::pair(hook::StreamRecord{key, handle, mapping_.birth_of(key)}, device);
 }
 
+bool Gates::is_captured(const void* key, const void* handle) {
+    if (!captures_.any())
+        return false;
+    const CallerState state;
+    return captures_.is_captured(find_hip_().value_or(nullptr), key, handle);
+}
+
+// Those that began before this. While there is one HIP is asked, until one that ends is the last.
+void Gates::look_for_captures() {
+    const auto streams = mapping_.streams();
+    const auto hip = streams.empty() ? fail(ENOENT, Op::find_hip) : find_hip_();
+    captures_.know_all(!hip || std::ranges::none_of(streams, [&](const auto& stream) {
+        auto* const handle = const_cast<void*>(stream.handle);
+        const Captures::Question question(captures_, *hip, stream.key, handle,
+                                          Captures::Kind::harmless);
+        return question && !captures_.has(stream.key) && hip::is_captured(**hip, handle);
+    }));
+}
+
 bool Gates::is_blocking(hip::Stream handle) {
     const auto hip = find_hip_();
-    const Captures::Question question(captures_, handle, true);
+    const Captures::Question question(captures_, nullptr, handle, handle, Captures::Kind::harmless);
     unsigned flags = 0;
     return !is_handle(handle) || !hip || !question ||
            (*hip)->stream_get_flags(handle, &flags) != hip::success ||

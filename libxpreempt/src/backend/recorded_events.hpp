@@ -9,10 +9,12 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <unordered_map>
 
 namespace xpreempt::backend {
 
-// Thread-safe; a record costs a few nanoseconds, because every one of the program is noted.
+// Thread-safe; a record costs a few nanoseconds, because every one of the program is noted. Grows
+// with the addresses that events ever had.
 class RecordedEvents {
 public:
     struct Where {
@@ -21,19 +23,19 @@ public:
     };
 
     void note(const void* event, const Where& where) {
-        Slot& slot = slot_of(event);
-        const std::lock_guard turn(slot);
-        slot.event = event;
-        slot.where = where;
+        Part& part = part_of(event);
+        const std::lock_guard turn(part);
+        part.events.insert_or_assign(event, where);
     }
     std::optional<Where> find(const void* event) {
-        Slot& slot = slot_of(event);
-        const std::lock_guard turn(slot);
-        return slot.event == event ? std::optional(slot.where) : std::nullopt;
+        Part& part = part_of(event);
+        const std::lock_guard turn(part);
+        const auto found = part.events.find(event);
+        return found == part.events.end() ? std::nullopt : std::optional(found->second);
     }
 
 private:
-    struct Slot {
+    struct Part {
         void lock() {
             while (taken.test_and_set(std::memory_order_acquire))
                 std::this_thread::yield();
@@ -41,15 +43,14 @@ private:
         void unlock() { taken.clear(std::memory_order_release); }
 
         std::atomic_flag taken;
-        const void* event = nullptr;
-        Where where{};
+        std::unordered_map<const void*, Where> events;
     };
 
-    Slot& slot_of(const void* event) {
-        return slots_[(reinterpret_cast<std::uintptr_t>(event) >> 4U) % slots_.size()];
+    Part& part_of(const void* event) {
+        return parts_[(reinterpret_cast<std::uintptr_t>(event) >> 4U) % parts_.size()];
     }
 
-    std::array<Slot, 1024> slots_;
+    std::array<Part, 16> parts_;
 };
 
 } // namespace xpreempt::backend

@@ -59,6 +59,11 @@ private:
 };
 thread_local LaunchScope* LaunchScope::current_ = nullptr;
 
+// A positive answer is a HIP error that the callback passed on.
+Result<void> result_of(int answer) {
+    return answer < 0 ? fail(-answer, Op::launch) : hip::check(answer);
+}
+
 bool has(const xqueue::Launch& launch, std::uint32_t flag) {
     return (launch.command.flags & flag) != 0;
 }
@@ -187,6 +192,9 @@ Result<void> StreamQueue::launch(const xqueue::Launch& launch) {
     const hip::OnDevice scope(environment_.hip, device_);
     if (!scope.result())
         return scope.result();
+    // It is never stopped, and its graph must not have a guardian, which is used again.
+    if (launch.captured)
+        return result_of(launch.command.launch(stream_, launch.command.argument));
     LaunchedCommands::Entry entry;
     entry.ticket = launch.ticket;
     if (launch.command.flags != 0)
@@ -218,14 +226,11 @@ Result<void> StreamQueue::launch(const xqueue::Launch& launch) {
         const std::lock_guard lock(launched_mutex_);
         launched_.add(std::move(entry), answer == 0);
     }
-    if (answer == 0)
-        return {};
-    // A positive answer is a HIP error that the callback passed on.
-    return answer < 0 ? fail(-answer, Op::launch) : hip::failed_call(answer);
+    return result_of(answer);
 }
 
 Result<std::shared_ptr<xqueue::Marker>> StreamQueue::mark() {
-    auto marker = place_marker(*events_, stream_);
+    auto marker = place_marker(events_, key_, stream_);
     if (marker)
         last_marker_ = *marker;
     return marker;

@@ -36,6 +36,7 @@ struct Environment {
     Transport& transport;
     Holds& holds;
     GuardianPool& guardians;
+    Captures& captures;
 };
 
 // How one xqueue wants its stream to be stopped.
@@ -59,7 +60,7 @@ public:
         : environment_(environment), stream_(stream), key_(environment.mapping.key_of(stream)),
           device_(device), rules_(rules), calls_(std::move(calls)),
           hold_(environment.mapping, environment.holds, key_, stream, calls_), own_launch_(*this),
-          events_(std::make_shared<EventPool>(environment.hip, device)) {}
+          events_(std::make_shared<EventPool>(environment.hip, environment.captures, device)) {}
     ~StreamQueue() override;
     StreamQueue(const StreamQueue&) = delete;
     StreamQueue& operator=(const StreamQueue&) = delete;
@@ -67,6 +68,12 @@ public:
     xqueue::LevelChoice best_level(xqueue::Level highest) override;
     Result<void> launch(const xqueue::Launch& launch) override;
     Result<std::shared_ptr<xqueue::Marker>> mark() override;
+    [[nodiscard]] const std::atomic<std::size_t>* captures() const override {
+        return &environment_.captures.num();
+    }
+    [[nodiscard]] bool is_captured() const override {
+        return environment_.captures.is_captured(&environment_.hip, key_, stream_);
+    }
     [[nodiscard]] xqueue::DeviceLoad* load() override;
 
     // By hardware, where the driver can't drain, waves are saved instead: none of the launched

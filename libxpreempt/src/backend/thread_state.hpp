@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <pthread.h>
 #include <vector>
 
@@ -24,10 +25,11 @@ struct KnownStream {
 struct ThreadState {
     std::array<KnownStream, 16> streams;
     // From before a call of HIP until after it: the stream that it works on, those that it may
-    // destroy, and its lifts.
+    // destroy, its lifts, and what keeps it from ending captures.
     std::shared_ptr<DirectCalls> direct;
     std::vector<DirectStreams::Known> reset;
     std::vector<hip::QueueRecord> lifted;
+    std::optional<hip::AsideOfCaptures> aside;
 };
 
 inline thread_local ThreadState* state_here = nullptr;

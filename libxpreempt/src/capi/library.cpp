@@ -141,6 +141,7 @@ Library::Library()
       holds_(*selected_.transport), order_(mapping_, holds_),
       gates_(
           mapping_, holds_, order_, direct_, [this] { return hip(); },
+          [this](hip::Stream key) { finish_before_capture(key); },
           [this](hip::Stream key) {
               automatic_.note_end(key);
               labels.forget_stream(key);
@@ -169,6 +170,19 @@ std::shared_ptr<backend::DirectCalls> Library::direct_calls(hip::Stream key, hip
         key, [this, key, handle, device]() -> Result<std::shared_ptr<xqueue::Marker>> {
             return gates_.mark(key, handle, device ? *device : TRY(gates_.device_of(handle)));
         });
+}
+
+// The end of commands from before a capture can't be seen during it.
+void Library::finish_before_capture(hip::Stream key) {
+    const auto hooked = find_hooked(key);
+    if (!hooked)
+        return;
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    const auto xqueue = xqueues.find(hooked->xqueue().handle);
+    if (xqueue && !(*xqueue)->finish_until(deadline))
+        log::report(log::Level::warning,
+                    "commands of an xqueue are unfinished as a capture of its stream begins: their "
+                    "end is seen after it");
 }
 
 Library::Owner Library::owner_of(const Hooked& hooked, hip::Stream key) {

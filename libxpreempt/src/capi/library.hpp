@@ -113,6 +113,7 @@ private:
     static void after_fork();
     static const int watches_forks;
     void let_everything_run();
+    void finish_before_capture(hip::Stream key);
     void forget(const Hooked& hooked);
     void schedule(const Owner& owner, hip::Stream name);
 
@@ -124,7 +125,6 @@ private:
     backend::KfdTogether together_{mapping_, holds_};
     backend::DirectStreams direct_;
     AutomaticStreams automatic_{*this};
-    backend::Gates gates_;
     std::atomic<bool> used_{false}; // for more than to look what there is
     std::mutex hip_mutex_;
     std::optional<hip::Functions> hip_;
@@ -133,6 +133,7 @@ private:
     std::once_flag exit_registered_[2]; // before HIP was loaded, and since
     std::once_flag slots_reported_;
     std::atomic<bool> ended_{false}; // the process is about to end
+    backend::Gates gates_;           // last: the program's threads come by it from then on
 };
 
 } // namespace xpreempt::capi

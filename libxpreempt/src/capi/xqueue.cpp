@@ -99,7 +99,8 @@ int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_x
                                                library.probe(),
                                                library.transport(),
                                                library.holds(),
-                                               library.guardians()};
+                                               library.guardians(),
+                                               library.gates().captures()};
         const backend::StopRules rules{
             (known.flags & XP_ALLOW_SHARED) != 0,
             static_cast<xqueue::DeactivateMethod>(known.deactivate_method),
@@ -138,8 +139,7 @@ int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_x
 int xp_xqueue_destroy(xp_xqueue_t xqueue) {
     return c_call([&](Library& library) -> Result<void> {
         const auto found = TRY(library.xqueues.find(xqueue.handle));
-        if (found->called_from_within())
-            return fail(EDEADLK, Op::destroy);
+        TRY(found->may_close());
         auto hooked = library.find_hooked(library.labels.of_xqueue(xqueue.handle).stream);
         if (hooked != nullptr && hooked->xqueue().handle != xqueue.handle)
             hooked = nullptr; // of another stream, which has the address now

@@ -175,8 +175,8 @@ OnDevice::~OnDevice() {
 
 bool is_captured(const Functions& hip, Stream stream) {
     int status = 0;
-    return is_handle(stream) &&
-           (hip.stream_is_capturing(stream, &status) != success || status != 0);
+    return is_handle(stream) && hip.stream_is_capturing(stream, &status) == success &&
+           status == capture_status_active;
 }
 
 AsideOfCaptures::AsideOfCaptures(const Functions& hip) : hip_(hip) {

@@ -51,6 +51,7 @@ struct Functions {
 
 constexpr int success = 0;
 constexpr int error_not_ready = 600;                   // hipErrorNotReady
+constexpr int capture_status_active = 1;               // hipStreamCaptureStatusActive
 constexpr int capture_mode_relaxed = 2;                // hipStreamCaptureModeRelaxed
 constexpr unsigned stream_non_blocking = 0x1;          // hipStreamNonBlocking
 constexpr unsigned event_disable_timing = 0x2;         // hipEventDisableTiming
@@ -113,8 +114,7 @@ private:
     Result<void> result_;
 };
 
-// Returns true also if HIP reports an error. A default stream is never captured. HIP allows this
-// call during a capture.
+// Not one that has become invalid, nor a default stream. HIP allows this call during a capture.
 bool is_captured(const Functions& hip, Stream stream);
 
 // While one lives, what the calling thread asks of HIP ends no capture of another stream. In the

@@ -85,6 +85,8 @@ Error make_call(const Call& call, Function function, Finish finish = [](Error) {
             error = function();
     }
     finish(error);
+    if (asked == nullptr && call.call_class == CallClass::capture)
+        asked = gate_for(call.call_class); // it came in the middle
     if (asked != nullptr)
         notify_gate(*asked, call, error);
     return error;

@@ -165,12 +165,16 @@ Result<void> XQueue::finish(Lock& lock, Ticket ticket, Wake wake) {
             return tl::make_unexpected(broken_);
         // While the hardware is held, waiting happens here and not inside HIP, which would keep
         // locks of its own until the resume.
-        const bool marked = !markers_.empty() && markers_.back().ticket >= ticket;
+        // Behind the last one there may be captured commands.
+        const bool marked =
+            !markers_.empty() && (markers_.back().ticket >= ticket || unmarked_ == 0);
         if (ticket > launched_ || taking_back_ || hardware_held() || (!marked && launching_)) {
             await(lock, ticket);
             continue;
         }
-        const auto behind = [&](const Marked& other) { return other.ticket >= ticket; };
+        const auto behind = [&](const Marked& other) {
+            return other.ticket >= ticket || &other == &markers_.back();
+        };
         TRY(marked ? wait_marked(lock, *std::ranges::find_if(markers_, behind), wake)
                    : place_marker(lock));
     }
@@ -193,9 +197,12 @@ Result<void> XQueue::finish_all(Lock& lock, Ticket last, Wake wake) {
 Result<void> XQueue::wait(Ticket ticket) {
     if (called_from_launch())
         return fail(EDEADLK, Op::wait);
+    const bool captured = hw_->is_captured();
     Lock lock(mutex_);
     if (ticket == 0 || ticket > submitted_)
         return fail(EINVAL, Op::wait);
+    if (captured && ticket > launched_)
+        return fail(EBUSY, Op::wait);
     return outcome(lock, ticket);
 }
 
@@ -216,8 +223,26 @@ bool XQueue::is_finished(Ticket ticket) const {
 
 // There is no marker behind it yet, and one can be placed.
 bool XQueue::may_mark(Ticket ticket) const {
-    const bool marked = !markers_.empty() && markers_.back().ticket >= ticket;
-    return !marked && ticket <= launched_ && !launching_ && !taking_back_ && !hardware_held();
+    return unmarked_ > 0 && (markers_.empty() || markers_.back().ticket < ticket) &&
+           ticket <= launched_ && !launching_ && !taking_back_ && !hardware_held();
+}
+
+Result<void> XQueue::reach(Lock& lock, Ticket ticket,
+                           std::chrono::steady_clock::time_point deadline) {
+    for (auto pause = first_pause; !is_finished(ticket);
+         pause = std::min(2 * pause, longest_pause)) {
+        if (may_mark(ticket))
+            TRY(place_marker(lock));
+        if (!hardware_held())
+            reap(lock);
+        if (is_finished(ticket))
+            return {};
+        const auto now = std::chrono::steady_clock::now();
+        if (now >= deadline)
+            return fail(ETIMEDOUT, Op::wait);
+        changed_.wait_until(lock, std::min(deadline, now + pause));
+    }
+    return {};
 }
 
 Result<void> XQueue::wait_until(Ticket ticket, std::chrono::steady_clock::time_point deadline) {
@@ -226,27 +251,23 @@ Result<void> XQueue::wait_until(Ticket ticket, std::chrono::steady_clock::time_p
     Lock lock(mutex_);
     if (ticket == 0 || ticket > submitted_)
         return fail(EINVAL, Op::wait);
-    for (auto pause = first_pause; !is_finished(ticket);
-         pause = std::min(2 * pause, longest_pause)) {
-        if (may_mark(ticket))
-            TRY(place_marker(lock));
-        if (!hardware_held())
-            reap(lock);
-        if (is_finished(ticket))
-            break;
-        const auto now = std::chrono::steady_clock::now();
-        if (now >= deadline)
-            return fail(ETIMEDOUT, Op::wait);
-        changed_.wait_until(lock, std::min(deadline, now + pause));
-    }
+    TRY(reach(lock, ticket, deadline));
     return outcome(lock, ticket); // doesn't wait any more
+}
+
+Result<void> XQueue::finish_until(std::chrono::steady_clock::time_point deadline) {
+    if (called_from_launch())
+        return {};
+    Lock lock(mutex_);
+    return reach(lock, submitted_, deadline);
 }
 
 Result<void> XQueue::wait_all() {
     if (called_from_launch())
         return fail(EDEADLK, Op::wait);
+    const bool captured = hw_->is_captured();
     Lock lock(mutex_);
-    return finish_all(lock, submitted_);
+    return captured && pending_ > 0 ? fail(EBUSY, Op::wait) : finish_all(lock, submitted_);
 }
 
 XQueue::Dropped::const_iterator XQueue::dropped_range(Ticket ticket) const {

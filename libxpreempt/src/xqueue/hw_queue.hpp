@@ -65,6 +65,7 @@ struct Launch {
     Command command;
     Ticket ticket = 0;
     Ticket completed = 0;
+    bool captured = false; // see HwQueue::is_captured()
 };
 
 // Answer of deactivate(). From `relaunch_from` on, every launched command that has a flag either
@@ -124,7 +125,11 @@ public:
     // Up to `highest`, which the xqueue's owner allows.
     virtual LevelChoice best_level(Level highest) = 0;
     virtual Result<void> launch(const Launch& launch) = 0;
-    virtual Result<std::shared_ptr<Marker>> mark() = 0;
+    virtual Result<std::shared_ptr<Marker>> mark() = 0; // EBUSY: is_captured()
+    // A command that is launched now becomes a part of a graph, and never runs by itself.
+    [[nodiscard]] virtual bool is_captured() const { return false; }
+    // While it is 0 nothing is captured, in no queue. Null: is_captured() is always false.
+    [[nodiscard]] virtual const std::atomic<std::size_t>* captures() const { return nullptr; }
 
     // Never nested. After an error nothing has changed.
     virtual Result<Deactivated> deactivate() = 0;

@@ -51,6 +51,8 @@ bool XQueue::called_from_launch() const {
 }
 
 Result<Ticket> XQueue::submit(const Command& command) {
+    if (captures_ != nullptr && *captures_ != 0 && hw_->is_captured()) [[unlikely]]
+        return launch_captured(command);
     std::optional<Reaction> reaction;
     if (observed_.load(std::memory_order_relaxed))
         reaction.emplace(*this);
@@ -100,6 +102,33 @@ Result<Ticket> XQueue::submit(const Command& command) {
     if (attempt.error.errno_value != 0)
         return tl::make_unexpected(attempt.error);
     ++statistics_.launched_inline;
+    return ticket;
+}
+
+// It needs no room and no resume, and is complete with what was submitted before it.
+Result<Ticket> XQueue::launch_captured(const Command& command) {
+    if (called_from_launch())
+        return fail(EAGAIN, Op::submit);
+    Lock lock(mutex_);
+    changed_.wait(lock, [this] { return !launching_ && !taking_back_; });
+    if (closed_)
+        return fail(ESHUTDOWN, Op::submit);
+    const Launch captured{command, submitted_ + 1, completed_, true};
+    {
+        const Turn turn(*this, lock);
+        TRY(launch_one(captured));
+    }
+    const Ticket ticket = ++submitted_;
+    ring_.push(ticket, {nullptr, command.argument, 0, command.over});
+    any_over_ = any_over_ || command.over != nullptr;
+    ++statistics_.submitted;
+    ++statistics_.launched;
+    ++statistics_.launched_inline;
+    if (pending_ == 0)
+        launched_ = ticket;
+    complete_if_idle();
+    announce();
+    wake_worker();
     return ticket;
 }
 

@@ -155,7 +155,7 @@ void XQueue::watch() {
         try {
             lasts = watch_once(lock, reaction);
         } catch (const std::bad_alloc&) {
-            changed_.wait_for(lock, retry_without_memory);
+            changed_.wait_for(lock, retry);
         }
     }
 }
@@ -177,8 +177,8 @@ bool XQueue::watch_once(Lock& lock, Reaction& reaction) {
         lock.unlock();
         reaction.react();
         lock.lock();
-    } else if (!finished && finished.error().errno_value == ENOMEM) {
-        changed_.wait_for(lock, retry_without_memory);
+    } else if (!finished && is_momentary(finished.error())) {
+        changed_.wait_for(lock, retry);
     } else if (!finished && finished.error().errno_value != ECANCELED && !notices_.empty() &&
                notices_.begin()->first <= next) {
         fail_notices(lock, next, finished.error());

@@ -37,8 +37,8 @@ void XQueue::make_room(Lock& lock) {
     const std::uint64_t resumes = statistics_.resumes;
     const auto finished =
         markers_.empty() ? place_marker(lock) : wait_marked(lock, markers_.front(), refill_wake());
-    if (!finished && finished.error().errno_value == ENOMEM) {
-        changed_.wait_for(lock, retry_without_memory);
+    if (!finished && is_momentary(finished.error())) {
+        changed_.wait_for(lock, retry);
     } else if (!finished) {
         broken_ = finished.error();
         log::report(log::Level::error, "an xqueue can no longer detect completion: %s failed: %s",
@@ -167,7 +167,10 @@ void XQueue::work() {
         worker_sleeps_ = false;
         if (stopping_)
             return;
-        refill(lock);
+        if (hw_->is_captured()) // what was submitted before is no part of it
+            work_.wait_for(lock, retry);
+        else
+            refill(lock);
     }
 }
 

@@ -29,6 +29,14 @@ void XQueue::pace_direct() {
         hw_->pace_direct(0, 0);
 }
 
+Result<void> XQueue::may_close() const {
+    if (called_from_within())
+        return fail(EDEADLK, Op::destroy);
+    const bool captured = hw_->is_captured();
+    const Lock lock(mutex_);
+    return captured && in_flight_ + pending_ > 0 ? fail(EBUSY, Op::destroy) : Result<void>();
+}
+
 Result<void> XQueue::close() {
     if (called_from_within())
         return fail(EDEADLK, Op::destroy);

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -64,6 +65,12 @@ struct SuspendMode {
 // Receives what a wait for the command would return.
 using Notice = std::function<void(const Result<void>& answer)>;
 
+// A marker can't be had or waited for now: there is no memory, or the stream is captured.
+inline bool is_momentary(const Error& error) {
+    return error.errno_value == ENOMEM || error.errno_value == EBUSY;
+}
+constexpr std::chrono::milliseconds retry{1};
+
 // Thread-safe. Lock order: close_mutex_, control_mutex_, mutex_; the latter two aren't held while
 // the hardware queue launches or marks, control_mutex_ is while it stops or starts. A launch
 // function must not call back into its own XQueue except to submit; calls that would wait return
@@ -86,6 +93,8 @@ public:
     // all of it has completed and no thread of this is left. EDEADLK in a launch function or a
     // notice of this.
     Result<void> close();
+    // EBUSY: the stream is captured, so close() can't see the end of what was submitted before.
+    [[nodiscard]] Result<void> may_close() const;
 
     // Launches in this thread if nothing waits and fewer than `threshold` are in flight.
     Result<Ticket> submit(const Command& command);
@@ -95,6 +104,8 @@ public:
     Result<void> wait_all();
     // ETIMEDOUT: not by then. Polls the hardware; a time that has passed asks once.
     Result<void> wait_until(Ticket ticket, std::chrono::steady_clock::time_point deadline);
+    // All that was submitted; a failed launch is still to be reported. Not from a launch function.
+    Result<void> finish_until(std::chrono::steady_clock::time_point deadline);
     // Calls the notice once, without locks: now when the command is complete, else from a thread
     // that lives as long as the XQueue. close() returns after all of them. The notice takes the
     // answer of a launch that failed, as a wait does. EDEADLK in a launch function of this.
@@ -164,6 +175,7 @@ private:
     void work();
     void launch_pending(Lock& lock);
     std::size_t launch(Lock& lock, std::span<Attempt> attempts);
+    Result<Ticket> launch_captured(const Command& command);
     std::uint32_t until_marker() const;
     void find_room(Lock& lock);
     Wake refill_wake();
@@ -202,6 +214,7 @@ private:
     using Dropped = std::map<Ticket, Ticket>; // first to last
     Result<void> finish(Lock& lock, Ticket ticket, Wake wake = Wake::usual);
     Result<void> outcome(Lock& lock, Ticket ticket);
+    Result<void> reach(Lock& lock, Ticket ticket, std::chrono::steady_clock::time_point deadline);
     bool is_finished(Ticket ticket) const;
     bool may_mark(Ticket ticket) const;
     Result<void> finish_all(Lock& lock, Ticket last, Wake wake = Wake::usual);
@@ -252,6 +265,7 @@ private:
     void drop_hold(Lock& lock);
 
     const std::unique_ptr<HwQueue> hw_;
+    const std::atomic<std::size_t>* const captures_ = hw_->captures();
     DeviceLoad* const load_; // null: not counted
 
     std::mutex close_mutex_;

@@ -17,10 +17,10 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <kfd_preempt.h>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <new>
-#include <set>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -48,7 +48,8 @@ struct Stream {
 
 struct Event {
     int device;
-    const void* stream; // of its last record
+    const void* stream;      // of its last record
+    const HsaQueue* stopped; // it was at that time, and the event waits for its start; or null
 };
 
 struct Driver {
@@ -312,42 +313,25 @@ __attribute__((visibility("default"))) void* fake_stream(void* handle) {
     return stream_of(handle);
 }
 
-static std::set<const void*> captured; // streams, all in the global mode
-static std::atomic<bool> capturing;    // there is one
-static thread_local int capture_mode = 0;
-
-static bool is_captured(const void* stream) {
-    note_use(stream);
-    const std::lock_guard lock(hip_mutex);
-    return captured.count(stream) != 0;
-}
-
-// Returns true, and records that the captures end, if any stream is captured and this thread is not
-// in the relaxed mode.
-static bool ends_captures() {
-    const std::lock_guard lock(hip_mutex);
-    if (captured.empty() || capture_mode == 2)
-        return false;
-    fake_behaviour.captures_ended = true;
-    return true;
-}
-
-// In a thread of libxpreempt, by its name: each of its calls has to leave captures alone.
-static bool ends_captures_if_ours() {
-    char name[16] = "";
-    return capturing && prctl(PR_GET_NAME, name) == 0 && std::strncmp(name, "xpreempt-", 9) == 0 &&
-           ends_captures();
-}
+#include "fake/fake_captures.hpp"
 
 static int answer_question(const void* stream) {
     errno = ENOTTY;
     ++fake_behaviour.asked;
     usleep(fake_behaviour.question_us);
-    if (is_captured(stream))
-        fake_behaviour.captures_ended = true;
-    if (ends_captures() || is_captured(stream))
+    if (ends_captures_of(stream))
         return 900;
     return fake_behaviour.unfinished ? 600 : 0;
+}
+
+static bool is_stopped(std::uintptr_t ring) {
+    const std::lock_guard lock(driver.mutex);
+    return std::ranges::any_of(driver.told.queues, [=](const fake::Queue& queue) {
+        return queue.ring_base == ring && queue.is_stopped();
+    });
+}
+static bool is_stopped(const HsaQueue* queue) {
+    return is_stopped(reinterpret_cast<std::uintptr_t>(queue->ring));
 }
 
 static Stream* destroyed; // of which the next stream has the handle
@@ -390,18 +374,12 @@ EXPORT int hipStreamDestroy(void* stream) {
         fake_behaviour.dying = nullptr;
     }
     const auto ring = reinterpret_cast<std::uintptr_t>(stream_of(stream)->queue->ring);
-    const auto is_held = [ring] {
-        const std::lock_guard lock(driver.mutex);
-        return std::ranges::any_of(driver.told.queues, [=](const fake::Queue& queue) {
-            return queue.ring_base == ring && queue.is_stopped();
-        });
-    };
+    const auto is_held = [ring] { return is_stopped(ring); };
     for (int ms = 0; is_held() && ms < 20000; ++ms) // the real one would wait for ever
         usleep(1000);
     fake_behaviour.destroyed_held |= is_held();
     const std::lock_guard lock(hip_mutex);
-    captured.erase(stream);
-    capturing = !captured.empty();
+    end_capture(stream);
     if (fake_behaviour.reuse_handles)
         destroyed = static_cast<Stream*>(stream);
     else
@@ -417,11 +395,7 @@ void fall_if_down() {
 } // namespace
 
 EXPORT int hipStreamSynchronize(void* stream) {
-    if (fake_behaviour.in_stream_synchronize != nullptr)
-        fake_behaviour.in_stream_synchronize();
-    if (is_captured(stream))
-        fake_behaviour.captures_ended = true;
-    if (ends_captures() || is_captured(stream))
+    if (ends_captures_of(stream))
         return 900;
     if (fake_behaviour.goes_down_slowly) {
         fall_if_down();
@@ -434,41 +408,17 @@ EXPORT int hipStreamQuery(void* stream) {
     return answer_question(stream);
 }
 EXPORT int hipStreamGetFlags(void* stream, unsigned* flags) {
+    if (fake_behaviour.in_get_flags != nullptr)
+        fake_behaviour.in_get_flags(stream);
     note_use(stream);
     *flags = fake_behaviour.non_blocking ? 1 : 0;
-    return 0;
-}
-EXPORT int hipStreamIsCapturing(void* stream, int* status) {
-    *status = is_captured(stream) ? 1 : 0;
-    return 0;
-}
-EXPORT int hipStreamBeginCapture(void* stream, int mode) {
-    if (mode < 0)
-        return 1;
-    {
-        const std::lock_guard lock(hip_mutex);
-        captured.insert(stream);
-        capturing = true;
-    }
-    if (fake_behaviour.begin_us != 0) // else it would be a cancellation point
-        usleep(fake_behaviour.begin_us);
-    return 0;
-}
-EXPORT int hipStreamEndCapture(void* stream, void**) {
-    if (fake_behaviour.fail_end)
-        return 908; // hipErrorStreamCaptureWrongThread
-    const std::lock_guard lock(hip_mutex);
-    captured.erase(stream);
-    capturing = !captured.empty();
-    return 0;
-}
-EXPORT int hipThreadExchangeStreamCaptureMode(int* mode) {
-    std::swap(*mode, capture_mode);
     return 0;
 }
 #include "fake/fake_memory.hpp"
 
 EXPORT int hipMemsetAsync(void* to, int, std::size_t, void* stream) {
+    if (fake_behaviour.in_fill != nullptr)
+        fake_behaviour.in_fill();
     note_use(stream);
     if (to != nullptr) {
         const Stream* on = stream_of(stream);
@@ -476,13 +426,14 @@ EXPORT int hipMemsetAsync(void* to, int, std::size_t, void* stream) {
         const auto found = allocated.find(to);
         fake_behaviour.wrong_devices += found != allocated.end() && found->second != on->device;
     }
-    put_packet(stream);
+    if (!capturing || !is_captured(stream))
+        put_packet(stream);
     return 0;
 }
 EXPORT int hipEventCreateWithFlags(void** event, unsigned) {
     if (ends_captures_if_ours())
         return 900;
-    *event = new (std::nothrow) Event{current_device, nullptr};
+    *event = new (std::nothrow) Event{current_device, nullptr, nullptr};
     return *event == nullptr ? out_of_memory : 0;
 }
 EXPORT int hipEventDestroy(void* event) {
@@ -506,12 +457,25 @@ EXPORT int hipEventRecord(void* event, void* stream) {
             return 400;
         }
         recorded->stream = on;
+        recorded->stopped =
+            fake_behaviour.events_stand && is_stopped(on->queue) ? on->queue : nullptr;
     }
-    put_packets(on->queue, 1, barrier_header);
+    if (capturing && is_captured(stream))
+        ++fake_behaviour.captured_records;
+    else
+        put_packets(on->queue, 1, barrier_header);
     return 0;
 }
 // Waits for an event of another queue, as HIP does it: a barrier in front of what comes.
-EXPORT int hipStreamWaitEvent(void* stream, void*, unsigned) {
+EXPORT int hipStreamWaitEvent(void* stream, void* event, unsigned) {
+    if (capturing && event != nullptr) {
+        const std::lock_guard lock(hip_mutex);
+        const auto origin = captured.find(static_cast<const Event*>(event)->stream);
+        if (origin != captured.end()) {
+            captured.emplace(stream, origin->second);
+            return 0;
+        }
+    }
     put_packets(stream_of(stream)->queue, 1, barrier_header);
     return 0;
 }
@@ -541,9 +505,12 @@ EXPORT int hipEventSynchronize(void* event) {
     const std::unique_ptr<const std::atomic<unsigned>, decltype(left)> here(
         &fake_behaviour.synchronizing, left);
     const auto* recorded = static_cast<const Event*>(event);
-    while (recorded != nullptr && runs_on(recorded->stream))
+    if (ends_captures_of(recorded != nullptr ? recorded->stream : nullptr))
+        return 900;
+    while (recorded != nullptr && (runs_on(recorded->stream) ||
+                                   (recorded->stopped != nullptr && is_stopped(recorded->stopped))))
         usleep(100);
-    return ends_captures() ? 900 : 0;
+    return 0;
 }
 EXPORT int hipStreamGetDevice(void* stream, int* device) {
     note_use(stream);

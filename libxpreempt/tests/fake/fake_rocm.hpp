@@ -48,19 +48,22 @@ struct Hip {
         nullptr;              // the next launch's stream gets the queue of this one first
     bool null_marker = false; // launches first put a marker into the null stream's queue
     bool fail_destroy = false;
-    std::atomic<bool> destroys_slowly{false};  // hipStreamDestroy() waits in the middle meanwhile
-    std::atomic<const void*> dying = nullptr;  // answer: the stream that it waits with
-    std::atomic<unsigned> used_dying{0};       // answer: calls that were given that stream
-    void (*in_stream_synchronize)() = nullptr; // called in hipStreamSynchronize()
-    std::atomic<bool> unfinished = false;      // streams and events say that they are not ready
-    std::atomic<void*> running[2]{};           // the work of these streams does not end
-    void* next_handle = nullptr;               // of the next stream, once
-    bool non_blocking = false;                 // streams say that they are
+    std::atomic<bool> destroys_slowly{false}; // hipStreamDestroy() waits in the middle meanwhile
+    std::atomic<const void*> dying = nullptr; // answer: the stream that it waits with
+    std::atomic<unsigned> used_dying{0};      // answer: calls that were given that stream
+    void (*in_fill)() = nullptr;              // called in hipMemsetAsync()
+    bool events_stand = false; // those that are recorded in a stopped queue wait for its start
+    void (*in_get_flags)(void* stream) = nullptr; // called in hipStreamGetFlags()
+    std::atomic<bool> unfinished = false;         // streams and events say that they are not ready
+    std::atomic<void*> running[2]{};              // the work of these streams does not end
+    void* next_handle = nullptr;                  // of the next stream, once
+    bool non_blocking = false;                    // streams say that they are
     bool destroyed_held = false; // answer: a destroyed stream's queue was held all the time
     bool unloaded_held = false;  // answer: some queue was, when kernels were unloaded
     bool reuse_handles = false;  // a new stream has the handle of the last that was destroyed
     unsigned question_us = 0;    // a question whether something is done takes so long
     unsigned begin_us = 0;       // and so does the return from the begin of a capture
+    unsigned begins_late_us = 0; // it begins so long after its call
     bool fail_end = false;       // of a capture, which goes on
     int version = 60443484;
     int devices = max_devices;               // that the process may use
@@ -75,9 +78,10 @@ struct Hip {
     std::atomic<unsigned> wrong_devices{0};
     std::atomic<unsigned> records{0};                // answer: calls of hipEventRecord()
     std::atomic<unsigned> records_on[max_devices]{}; // answer: of these, on streams of each device
-    std::atomic<int> threads_left{-1};       // that the process may start; below 0: any number
-    std::atomic<unsigned> synchronizing{0};  // answer: threads in hipEventSynchronize()
-    std::atomic<bool> captures_ended{false}; // answer: a question ended them
+    std::atomic<int> threads_left{-1};         // that the process may start; below 0: any number
+    std::atomic<unsigned> synchronizing{0};    // answer: threads in hipEventSynchronize()
+    std::atomic<bool> captures_ended{false};   // answer: a question ended them
+    std::atomic<unsigned> captured_records{0}; // answer: events that were recorded in captures
 };
 
 } // namespace fake

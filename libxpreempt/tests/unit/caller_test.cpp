@@ -192,7 +192,7 @@ TEST_F(CallerTest, no_call_beside_a_question_is_a_cancellation_point) {
         {other, [&] { return hipStreamWaitEvent(other, event, 0); }},
         {other, [&] { return hipStreamDestroy(other); }},
     };
-    fake_hip()->in_stream_synchronize = wait_in_touch;
+    fake_hip()->in_fill = wait_in_touch;
     for (const auto& [touched, call] : calls) {
         std::thread touch([of = touched] { EXPECT_EQ(0, xp_stream_touch(of)); });
         while (!in_touch)
@@ -203,7 +203,7 @@ TEST_F(CallerTest, no_call_beside_a_question_is_a_cancellation_point) {
         touch.join();
         EXPECT_EQ(0, cancelled.join());
     }
-    fake_hip()->in_stream_synchronize = nullptr;
+    fake_hip()->in_fill = nullptr;
     EXPECT_EQ(0, hipStreamEndCapture(stream, nullptr));
     EXPECT_EQ(0, hipEventDestroy(event));
 }

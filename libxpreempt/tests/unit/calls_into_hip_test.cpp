@@ -195,7 +195,7 @@ TEST(CallsIntoHipTest, a_stream_is_destroyed_after_its_touch) {
     fake_choose_driver();
     ASSERT_EQ(0, xp_start()) << xp_last_detail();
     void* const stream = new_stream();
-    fake_hip()->in_stream_synchronize = wait_in_touch;
+    fake_hip()->in_fill = wait_in_touch;
     fake_hip()->destroys_slowly = true;
     std::thread touches([=] { EXPECT_EQ(0, xp_stream_touch(stream)) << xp_last_detail(); });
     until([] { return in_touch.load(); });
@@ -203,9 +203,42 @@ TEST(CallsIntoHipTest, a_stream_is_destroyed_after_its_touch) {
     touches.join();
     EXPECT_FALSE(destroyed_in_touch);
     until([=] { return fake_hip()->dying == stream; });
-    fake_hip()->in_stream_synchronize = nullptr;
+    fake_hip()->in_fill = nullptr;
     fake_hip()->destroys_slowly = false;
     program.join();
+}
+
+void* read_slowly = nullptr;
+
+void wait_in_get_flags(void* stream) {
+    if (stream == read_slowly)
+        wait_in_touch();
+}
+
+// A wait for the null stream asks about each stream in a held queue.
+TEST(CallsIntoHipTest, a_stream_is_destroyed_after_its_flags_are_read) {
+    fake_choose_driver();
+    void* streams[] = {new_stream(), new_stream(), new_stream()};
+    void* const held = streams[0];
+    void* const dying = streams[2]; // in the queue of the held one
+    for (void* stream : streams)
+        ASSERT_EQ(0, put_packet(stream, nullptr));
+    ASSERT_EQ(0, xp_stream_hold(held, XP_HOLD_SHARED | XP_HOLD_LEAST(XP_LEVEL_INTERRUPT), nullptr))
+        << xp_last_detail();
+    fake_hip()->unfinished = true;
+    read_slowly = dying;
+    fake_hip()->in_get_flags = wait_in_get_flags;
+    std::thread waits_for_all([] { EXPECT_EQ(0, hipStreamSynchronize(nullptr)); });
+    until([] { return in_touch.load(); });
+    fake_hip()->destroys_slowly = true;
+    std::thread program([=] { EXPECT_EQ(0, hipStreamDestroy(dying)); });
+    until([=] { return fake_hip()->dying == dying; });
+    EXPECT_FALSE(destroyed_in_touch);
+    fake_hip()->destroys_slowly = false;
+    program.join();
+    EXPECT_EQ(0, xp_stream_release(held)) << xp_last_detail();
+    fake_hip()->unfinished = false;
+    waits_for_all.join();
 }
 
 } // namespace

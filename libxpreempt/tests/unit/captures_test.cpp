@@ -12,25 +12,26 @@ using Clock = std::chrono::steady_clock;
 
 class CapturesTest : public ::testing::Test {
 protected:
-    bool may_query(const void* stream, bool harmless = false) {
-        const Captures::Question question(captures_, stream, harmless);
+    CapturesTest() { captures_.know_all(true); }
+    bool may_query(const void* stream, Captures::Kind kind = Captures::Kind::brief) {
+        const Captures::Question question(captures_, nullptr, stream, nullptr, kind);
         return static_cast<bool>(question);
     }
     void capture(const void* stream) {
-        captures_.begin(stream);
+        captures_.change(stream);
         captures_.began(stream, true);
     }
 
     Captures captures_;
-    int streams_[2]{};
-    const void* const one_ = &streams_[0];
-    const void* const other_ = &streams_[1];
+    // Their questions are counted apart.
+    const void* const one_ = reinterpret_cast<const void*>(0x10000);
+    const void* const other_ = reinterpret_cast<const void*>(0x20000);
 };
 
 TEST_F(CapturesTest, a_stream_is_not_queried_from_the_begin_to_the_end_of_its_capture) {
     EXPECT_FALSE(captures_.any());
     EXPECT_TRUE(may_query(one_));
-    captures_.begin(one_);
+    captures_.change(one_);
     EXPECT_TRUE(captures_.any());
     EXPECT_FALSE(may_query(one_));
     EXPECT_TRUE(may_query(other_));
@@ -44,7 +45,7 @@ TEST_F(CapturesTest, a_stream_is_not_queried_from_the_begin_to_the_end_of_its_ca
 }
 
 TEST_F(CapturesTest, a_begin_that_failed_is_no_capture) {
-    captures_.begin(one_);
+    captures_.change(one_);
     captures_.began(one_, false);
     EXPECT_FALSE(captures_.any());
     EXPECT_TRUE(may_query(one_));
@@ -75,7 +76,7 @@ TEST_F(CapturesTest, a_reset_ends_all_that_have_begun) {
     EXPECT_FALSE(captures_.any());
     EXPECT_TRUE(may_query(one_));
     EXPECT_TRUE(may_query(other_));
-    captures_.begin(one_);
+    captures_.change(one_);
     EXPECT_TRUE(captures_.captured().empty());
     EXPECT_TRUE(captures_.any()) << "its call has not returned";
     captures_.began(one_, true);
@@ -95,23 +96,34 @@ TEST_F(CapturesTest, a_stream_is_not_queried_while_a_call_may_make_it_join_a_cap
 
 TEST_F(CapturesTest, a_harmless_query_is_allowed_unless_the_stream_is_destroyed) {
     capture(one_);
-    EXPECT_TRUE(may_query(one_, true));
+    EXPECT_TRUE(may_query(one_, Captures::Kind::harmless));
     captures_.change(other_);
-    EXPECT_TRUE(may_query(other_, true));
+    EXPECT_TRUE(may_query(other_, Captures::Kind::harmless));
     captures_.change(one_, true);
-    EXPECT_FALSE(may_query(one_, true));
+    EXPECT_FALSE(may_query(one_, Captures::Kind::harmless));
     EXPECT_FALSE(may_query(one_));
     captures_.changed(one_);
-    EXPECT_TRUE(may_query(one_, true));
+    EXPECT_TRUE(may_query(one_, Captures::Kind::harmless));
+}
+
+// Without the hook the null stream has none.
+TEST_F(CapturesTest, a_wait_for_a_stream_without_a_key_ends) {
+    EXPECT_TRUE(may_query(nullptr, Captures::Kind::wait));
+    const auto start = Clock::now();
+    captures_.change(nullptr);
+    EXPECT_LT(Clock::now() - start, std::chrono::seconds(1));
+    EXPECT_FALSE(may_query(nullptr));
+    captures_.changed(nullptr);
+    EXPECT_TRUE(may_query(nullptr));
 }
 
 TEST_F(CapturesTest, a_begin_waits_a_second_for_a_query_of_its_stream_only) {
-    const Captures::Question question(captures_, one_);
+    const Captures::Question question(captures_, nullptr, one_, nullptr);
     ASSERT_TRUE(static_cast<bool>(question));
     const auto start = Clock::now();
-    captures_.begin(other_);
+    captures_.change(other_);
     captures_.began(other_, true);
-    captures_.begin(one_);
+    captures_.change(one_);
     EXPECT_GE(Clock::now() - start, std::chrono::seconds(1));
     captures_.began(one_, true);
 }

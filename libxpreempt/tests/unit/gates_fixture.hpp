@@ -42,9 +42,11 @@ int hipStreamBeginCapture(void* stream, int mode);
 int hipStreamCreate(void** stream);
 int hipStreamDestroy(void* stream);
 int hipStreamEndCapture(void* stream, void** graph);
+int hipStreamIsCapturing(void* stream, int* status);
 int hipStreamSynchronize(void* stream);
 int hipStreamWaitEvent(void* stream, void* event, unsigned flags);
 int hipTexObjectDestroy(void* texture);
+int hipThreadExchangeStreamCaptureMode(int* mode);
 int hipUnbindTexture(const void* texture);
 int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                           unsigned, void* stream, void**, void**);
