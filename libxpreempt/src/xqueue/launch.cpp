@@ -46,10 +46,6 @@ private:
     Lock& lock_;
 };
 
-bool XQueue::called_from_launch() const {
-    return launcher_.load(std::memory_order_relaxed) == std::this_thread::get_id();
-}
-
 Result<Ticket> XQueue::submit(const Command& command) {
     if (captures_ != nullptr && *captures_ != 0 && hw_->is_captured()) [[unlikely]]
         return launch_captured(command);

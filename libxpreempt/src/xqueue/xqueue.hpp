@@ -124,7 +124,10 @@ public:
     Result<std::uint64_t> drop();
 
     // The calling thread is in a launch function of this.
-    bool called_from_launch() const;
+    bool called_from_launch() const { return launches_in(std::this_thread::get_id()); }
+    bool launches_in(std::thread::id thread) const {
+        return launcher_.load(std::memory_order_relaxed) == thread;
+    }
     // The calling thread is in one, or in a notice: it must not wait for the end of this.
     bool called_from_within() const;
 

@@ -485,6 +485,21 @@ TEST_F(HookedStreamTest, the_process_ends_while_work_is_waited_for) {
         ::testing::ExitedWithCode(0), "");
 }
 
+TEST_F(HookedStreamTest, a_launch_function_may_exit) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EXIT(
+        {
+            xp_xqueue_t xqueue{};
+            (void)xp_xqueue_create(low, nullptr, &xqueue);
+            (void)xp_xqueue_submit(
+                xqueue, [](void*, void*) -> int { std::exit(0); }, nullptr, nullptr);
+        },
+        ::testing::ExitedWithCode(0), "");
+    EXPECT_GT(std::chrono::seconds(4),
+              std::chrono::steady_clock::now() - begin); // half of it may be the machine's
+}
+
 #ifndef __SANITIZE_THREAD__ // whose pthread_create comes before the fake one
 // All that needs a thread, from none to be had on: errors at most.
 TEST_F(HookedStreamTest, at_the_limit_of_threads_nothing_stays_held_or_busy) {
