@@ -110,7 +110,8 @@ private:
     void count();
 
     std::array<Asked, 16> asked_;
-    std::atomic<std::size_t> num_{1}; // of what is in captured_ and changing_; 1 for unknown ones
+    std::atomic<std::size_t> num_{
+        1}; // captured_ and changing_ together; one more unless knows_all_
     std::atomic<bool> knows_all_{false};
     std::atomic<std::uint64_t> num_begun_{0};
     std::mutex mutex_; // all below

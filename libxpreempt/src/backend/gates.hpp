@@ -42,7 +42,7 @@ public:
 
     Captures& captures() { return captures_; }
 
-    // Puts a marker behind what is in the stream, see place_marker().
+    // Puts a marker behind the work in the stream, see place_marker().
     Result<std::shared_ptr<xqueue::Marker>> mark(hip::Stream key, hip::Stream handle, int device);
 
     // Returns whether all work of the stream has ended, including work that no xqueue knows of.

@@ -128,7 +128,7 @@ public:
     virtual Result<std::shared_ptr<Marker>> mark() = 0; // EBUSY: is_captured()
     // A command that is launched now becomes a part of a graph, and never runs by itself.
     [[nodiscard]] virtual bool is_captured() const { return false; }
-    // While it is 0 nothing is captured, in no queue. Null: is_captured() is always false.
+    // A number that is 0 while no stream is captured. Null: is_captured() is always false.
     [[nodiscard]] virtual const std::atomic<std::size_t>* captures() const { return nullptr; }
 
     // Never nested. After an error nothing has changed.

@@ -93,7 +93,8 @@ public:
     // all of it has completed and no thread of this is left. EDEADLK in a launch function or a
     // notice of this.
     Result<void> close();
-    // EBUSY: the stream is captured, so close() can't see the end of what was submitted before.
+    // EBUSY: commands from before a capture of the stream are unfinished; their end is seen after
+    // it.
     [[nodiscard]] Result<void> may_close() const;
 
     // Launches in this thread if nothing waits and fewer than `threshold` are in flight.
