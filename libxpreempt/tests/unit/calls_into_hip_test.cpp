@@ -143,18 +143,26 @@ std::uint32_t waiters_of(void* stream) {
     return info.waiters;
 }
 
+// Three new streams: the first is held and unfinished, and the third is in its queue.
+void hold_first(void* (&streams)[3]) {
+    fake_choose_driver();
+    for (void*& stream : streams)
+        stream = new_stream();
+    for (void* stream : streams)
+        ASSERT_EQ(0, put_packet(stream, nullptr));
+    ASSERT_EQ(
+        0, xp_stream_hold(streams[0], XP_HOLD_SHARED | XP_HOLD_LEAST(XP_LEVEL_INTERRUPT), nullptr))
+        << xp_last_detail();
+    fake_hip()->unfinished = true;
+}
+
 // The program may destroy a stream while others use it: a client of the control socket, the
 // scheduler, a thread that waits for all streams.
 TEST(CallsIntoHipTest, none_is_about_a_stream_that_hip_destroys) {
-    fake_choose_driver();
-    void* streams[] = {new_stream(), new_stream(), new_stream()};
+    void* streams[3]{};
+    ASSERT_NO_FATAL_FAILURE(hold_first(streams));
     void* const held = streams[0];
-    void* const dying = streams[2]; // in the queue of the held one
-    for (void* stream : streams)
-        ASSERT_EQ(0, put_packet(stream, nullptr));
-    ASSERT_EQ(0, xp_stream_hold(held, XP_HOLD_SHARED | XP_HOLD_LEAST(XP_LEVEL_INTERRUPT), nullptr))
-        << xp_last_detail();
-    fake_hip()->unfinished = true;
+    void* const dying = streams[2];
     fake_hip()->destroys_slowly = true;
     std::thread program([=] { EXPECT_EQ(0, hipStreamDestroy(dying)); });
     until([=] { return fake_hip()->dying == dying; });
@@ -217,15 +225,10 @@ void wait_in_get_flags(void* stream) {
 
 // A wait for the null stream asks about each stream in a held queue.
 TEST(CallsIntoHipTest, a_stream_is_destroyed_after_its_flags_are_read) {
-    fake_choose_driver();
-    void* streams[] = {new_stream(), new_stream(), new_stream()};
+    void* streams[3]{};
+    ASSERT_NO_FATAL_FAILURE(hold_first(streams));
     void* const held = streams[0];
-    void* const dying = streams[2]; // in the queue of the held one
-    for (void* stream : streams)
-        ASSERT_EQ(0, put_packet(stream, nullptr));
-    ASSERT_EQ(0, xp_stream_hold(held, XP_HOLD_SHARED | XP_HOLD_LEAST(XP_LEVEL_INTERRUPT), nullptr))
-        << xp_last_detail();
-    fake_hip()->unfinished = true;
+    void* const dying = streams[2];
     read_slowly = dying;
     fake_hip()->in_get_flags = wait_in_get_flags;
     std::thread waits_for_all([] { EXPECT_EQ(0, hipStreamSynchronize(nullptr)); });
