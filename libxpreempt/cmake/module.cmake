@@ -47,10 +47,9 @@ function(shared_modules)
     src/sched/policies/first_in_first_out.cpp src/sched/policies/highest_priority_first.cpp
     src/sched/policies/multilevel_feedback.cpp src/sched/policies/round_robin.cpp src/sched/turns.cpp
     src/sched/policies/two_level.cpp src/sched/policies/utilization_partition.cpp)
-  # Those of processes, which the library cannot start, and what the daemon does with all of them.
+  # Those of processes, which the library cannot start.
   add_module(daemon_policies USES policy SOURCES src/sched/account.cpp src/sched/policies/band.cpp
-    src/sched/policies/idle_parking.cpp src/sched/plugin.cpp src/sched/policy.cpp
-    src/sched/residency.cpp src/sched/policies/strict_partition.cpp)
+    src/sched/policies/idle_parking.cpp src/sched/plugin.cpp src/sched/policy.cpp src/sched/policies/strict_partition.cpp)
   # Loads plug-ins: for the daemon and the simulator. Not among the sources of the library.
   set(loader plugin_library)
   if(KFD_PREEMPT_STATIC)

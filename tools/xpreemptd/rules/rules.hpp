@@ -5,9 +5,9 @@
 #include "jobs/process_facts.hpp"
 #include "protocol/attributes.hpp"
 #include "rules/plugin_trust.hpp"
+#include "rules/residency_parameters.hpp"
 #include "rules/socket_file.hpp"
 #include "sched/policy.hpp"
-#include "sched/residency.hpp"
 #include "toml/policy_parameters.hpp"
 #include "toml/value_format.hpp"
 
@@ -54,7 +54,7 @@ struct Rules {
     std::filesystem::path socket = "/run/xpreempt/xpreemptd.sock";
     mode_t socket_mode = SocketFile::any_user;
     gid_t socket_group = SocketFile::own_group;
-    sched::Residency::Parameters residency;
+    ResidencyParameters residency;
     Attributes defaults;
     std::vector<Rule> rules; // the first that matches counts
 

@@ -60,7 +60,7 @@ void read_policy(TomlTable table, Rules& rules, const ReadRules& how) {
     table.finish();
 }
 
-void read_memory(TomlTable table, sched::Residency::Parameters& parameters) {
+void read_memory(TomlTable table, ResidencyParameters& parameters) {
     table.read("stay", integer_format(1, 1000), parameters.stay);
     table.read("least_stay", duration_format(10ms, 1h), parameters.least_stay);
     table.read("longest_wait", duration_format(1s, 24h), parameters.longest_wait);

@@ -22,9 +22,9 @@ bool may_leave(const Job& job) {
            });
 }
 
-sched::GpuBytes& bytes_on(sched::MemoryView& view, std::uint32_t gpu_id) {
-    const auto on = std::ranges::find(view.on, gpu_id, &sched::GpuBytes::gpu);
-    return on == view.on.end() ? view.on.emplace_back(sched::GpuBytes{gpu_id}) : *on;
+GpuBytes& bytes_on(MemoryView& view, std::uint32_t gpu_id) {
+    const auto on = std::ranges::find(view.on, gpu_id, &GpuBytes::gpu);
+    return on == view.on.end() ? view.on.emplace_back(GpuBytes{gpu_id}) : *on;
 }
 
 std::string why_not(int error) {
@@ -107,15 +107,15 @@ bool MemoryTurns::take_over(Process& process) {
     return all;
 }
 
-sched::MemoryView MemoryTurns::view_of(const Job& job) const {
-    sched::MemoryView view;
+MemoryView MemoryTurns::view_of(const Job& job) const {
+    MemoryView view;
     view.may_leave = may_leave(job);
     view.moving = job.moving();
     view.park_after = job.attributes.park_after;
     view.limit = job.attributes.vram_limit;
     for (const auto& process : job.processes)
         for (const VramUse& use : process->vram) {
-            sched::GpuBytes& on = bytes_on(view, use.gpu_id);
+            GpuBytes& on = bytes_on(view, use.gpu_id);
             on.resident += use.resident;
             on.away += use.away;
             view.last_moves = std::max(view.last_moves, use.last_moves);
@@ -144,7 +144,7 @@ Decisions::Unfit MemoryTurns::plan(const sched::Snapshot& snapshot) {
     views_.clear();
     for (const auto& job : table_.jobs())
         views_.push_back(view_of(*job));
-    sched::ResidencyPlan plan =
+    ResidencyPlan plan =
         residency_.decide(snapshot, views_, [this](std::uint32_t gpu_id) -> std::uint64_t {
             return provider_.free_vram(gpu_id).value_or(0);
         });
@@ -179,7 +179,7 @@ void MemoryTurns::begin(Time now) {
     for (const std::uint64_t id : hopeless_)
         answer(*table_.find_id(id), true);
     hopeless_.clear();
-    for (sched::Exchange& exchange : planned_) {
+    for (Exchange& exchange : planned_) {
         Move move{++last_move_, {}};
         UnderWay under_way{std::move(exchange), now, {}};
         for (const std::uint64_t id : under_way.exchange.leave)
@@ -284,7 +284,7 @@ std::uint64_t MemoryTurns::missing(const Job& job) const {
     std::uint64_t missing = 0;
     if (!job.away())
         return 0;
-    for (const sched::GpuBytes& on : view_of(job).on) {
+    for (const GpuBytes& on : view_of(job).on) {
         const std::uint64_t free = provider_.free_vram(on.gpu).value_or(0);
         missing += on.away - std::min(on.away, free);
     }

@@ -4,8 +4,8 @@
 
 #include "driver/provider.hpp"
 #include "jobs/job_table.hpp"
-#include "sched/residency.hpp"
 #include "scheduling/decisions.hpp"
+#include "scheduling/residency.hpp"
 #include "scheduling/switching.hpp"
 #include "system/log.hpp"
 
@@ -28,9 +28,7 @@ public:
         : provider_(provider), table_(table), switching_(switching), clock_(std::move(clock)),
           log_(std::move(log)) {}
 
-    void set_parameters(sched::Residency::Parameters parameters) {
-        residency_.set_parameters(parameters);
-    }
+    void set_parameters(ResidencyParameters parameters) { residency_.set_parameters(parameters); }
 
     // Reads the VRAM of the process of such a job whose figures are the oldest, and old: the driver
     // walks its buffers.
@@ -48,13 +46,13 @@ public:
 private:
     // One exchange under way.
     struct UnderWay {
-        sched::Exchange exchange;
+        Exchange exchange;
         Time began;
         std::vector<std::uint64_t> cookies; // of the process of each switch
     };
 
     [[nodiscard]] bool is_needed() const;
-    [[nodiscard]] sched::MemoryView view_of(const Job& job) const;
+    [[nodiscard]] MemoryView view_of(const Job& job) const;
     // Leaves the figures of one that is locked as they are.
     void read(Process& process, Time now);
     bool take_over(Process& process);
@@ -71,9 +69,9 @@ private:
     Switching& switching_;
     Clock clock_;
     Log log_;
-    sched::Residency residency_;
-    std::vector<sched::MemoryView> views_;
-    std::vector<sched::Exchange> planned_;
+    Residency residency_;
+    std::vector<MemoryView> views_;
+    std::vector<Exchange> planned_;
     std::vector<std::uint64_t> hopeless_;         // jobs
     std::map<std::uint64_t, UnderWay> under_way_; // by the id of the move
     std::uint64_t last_move_ = 0;

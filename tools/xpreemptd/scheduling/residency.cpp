@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Chooses who enters VRAM, and who leaves it for that.
-#include "sched/residency.hpp"
+#include "scheduling/residency.hpp"
 
 #include <algorithm>
 #include <tuple>
 
-namespace xpreempt::sched {
+namespace xpreemptd {
 
 namespace {
 
@@ -49,11 +49,12 @@ bool meets_a_move(const auto& jobs, const MemoryView& memory) {
 
 } // namespace
 
-Residency::Jobs Residency::note(const Snapshot& snapshot, std::span<const MemoryView> memory) {
+Residency::Jobs Residency::note(const sched::Snapshot& snapshot,
+                                std::span<const MemoryView> memory) {
     std::map<std::uint64_t, State> states;
     Jobs jobs;
     for (std::size_t i = 0; i < snapshot.jobs.size(); ++i) {
-        const JobView& view = snapshot.jobs[i];
+        const sched::JobView& view = snapshot.jobs[i];
         const auto known = states_.find(view.id);
         State& state = states[view.id];
         if (known == states_.end())
@@ -75,7 +76,7 @@ Residency::Jobs Residency::note(const Snapshot& snapshot, std::span<const Memory
 
 // Time::max(): not for that job.
 Time Residency::may_leave_at(const Job& job, const Job& for_job, Time now) const {
-    const JobView& view = job.view;
+    const sched::JobView& view = job.view;
     if (view.id == for_job.view.id || !job.memory.may_leave || job.memory.moving ||
         job.state.leaves || view.held_by_others || view.announced(now))
         return Time::max();
@@ -84,7 +85,7 @@ Time Residency::may_leave_at(const Job& job, const Job& for_job, Time now) const
         return Time::max();
     if (view.band > for_job.view.band)
         return job.state.rests_until;
-    const Duration stay =
+    const sched::Duration stay =
         std::max(parameters_.least_stay, job.memory.last_moves * parameters_.stay);
     const bool idle_counts = is_higher && !view.ready;
     const Time from =
@@ -159,9 +160,10 @@ bool Residency::fits_some_day(const Jobs& jobs, const Job& job, Needed needed,
 
 void Residency::park(const Jobs& jobs, ResidencyPlan& plan, Time now) const {
     for (const Job& job : jobs) {
-        if (job.memory.park_after == Duration::max() || job.view.ready || job.view.held_by_others ||
-            job.view.announced(now) || !job.memory.may_leave || job.memory.moving ||
-            job.state.leaves || job.state.is_away || bytes(job.memory, &GpuBytes::resident) == 0)
+        if (job.memory.park_after == sched::Duration::max() || job.view.ready ||
+            job.view.held_by_others || job.view.announced(now) || !job.memory.may_leave ||
+            job.memory.moving || job.state.leaves || job.state.is_away ||
+            bytes(job.memory, &GpuBytes::resident) == 0)
             continue;
         const Time at =
             std::max(job.state.idle_since + job.memory.park_after, job.state.rests_until);
@@ -174,7 +176,7 @@ void Residency::park(const Jobs& jobs, ResidencyPlan& plan, Time now) const {
     }
 }
 
-ResidencyPlan Residency::decide(const Snapshot& snapshot, std::span<const MemoryView> memory,
+ResidencyPlan Residency::decide(const sched::Snapshot& snapshot, std::span<const MemoryView> memory,
                                 const FreeBytes& free) {
     const Time now = snapshot.now;
     ResidencyPlan plan;
@@ -247,4 +249,4 @@ void Residency::entered(std::uint64_t id, bool all, Time now) {
     state.rests_until = all ? Time{} : now + parameters_.retry;
 }
 
-} // namespace xpreempt::sched
+} // namespace xpreemptd

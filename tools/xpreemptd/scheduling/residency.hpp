@@ -2,6 +2,8 @@
 // Decides which jobs' memory is in VRAM: jobs that don't fit together take turns.
 #pragma once
 
+#include "driver/provider.hpp"
+#include "rules/residency_parameters.hpp"
 #include "sched/snapshot.hpp"
 
 #include <cstdint>
@@ -10,7 +12,9 @@
 #include <span>
 #include <vector>
 
-namespace xpreempt::sched {
+namespace xpreemptd {
+
+namespace sched = xpreempt::sched;
 
 struct GpuBytes {
     std::uint32_t gpu = 0;
@@ -23,11 +27,12 @@ struct GpuBytes {
 struct MemoryView {
     std::vector<GpuBytes> on; // one a GPU
     bool may_leave = false;
-    bool moving = false;                   // now; it isn't asked to move again
-    Duration last_moves{0};                // what its last way out and its last way back took
-    Duration park_after = Duration::max(); // idle for so long, it leaves even if no job needs room
-    Time wanted_since{};                   // the allocation that waits, if there is one
-    std::uint64_t limit = UINT64_MAX;      // bytes on a GPU; with more it is the first to leave
+    bool moving = false;           // now; it isn't asked to move again
+    sched::Duration last_moves{0}; // what its last way out and its last way back took
+    sched::Duration park_after =
+        sched::Duration::max();       // idle for so long, it leaves even if no job needs room
+    Time wanted_since{};              // the allocation that waits, if there is one
+    std::uint64_t limit = UINT64_MAX; // bytes on a GPU; with more it is the first to leave
 };
 
 // One call of the driver: those leave, then this one enters.
@@ -41,8 +46,8 @@ struct ResidencyPlan {
     // Jobs whose allocation isn't to wait: it doesn't fit, whoever leaves, or has waited for
     // long.
     std::vector<std::uint64_t> hopeless;
-    std::vector<bool> out;     // of each job: it can't run, as its memory is away or moves
-    Time next = at_next_event; // when to ask again if nothing happens
+    std::vector<bool> out;            // of each job: it can't run, as its memory is away or moves
+    Time next = sched::at_next_event; // when to ask again if nothing happens
 };
 
 // Comes before the policy, which then chooses among the jobs that can run. A job whose memory is
@@ -53,23 +58,13 @@ struct ResidencyPlan {
 // leaves for none of a lower band, unless it is over its limit.
 class Residency {
 public:
-    struct Parameters {
-        unsigned stay = 10;                               // times what the last moves took
-        Duration least_stay = std::chrono::seconds{1};    // also of a job that has never moved
-        Duration retry = std::chrono::seconds{1};         // after a move that failed
-        Duration longest_wait = std::chrono::minutes{10}; // of an allocation
-        // By then a scan has found the jobs, queues and bytes that came just before an allocation;
-        // sooner none is given up.
-        Duration known_after = std::chrono::milliseconds{500};
-        bool operator==(const Parameters&) const = default;
-    };
     // Bytes of a GPU that are free.
     using FreeBytes = std::function<std::uint64_t(std::uint32_t gpu)>;
 
-    void set_parameters(Parameters parameters) { parameters_ = parameters; }
+    void set_parameters(ResidencyParameters parameters) { parameters_ = parameters; }
 
     // The same state and input give the same plan.
-    ResidencyPlan decide(const Snapshot& snapshot, std::span<const MemoryView> memory,
+    ResidencyPlan decide(const sched::Snapshot& snapshot, std::span<const MemoryView> memory,
                          const FreeBytes& free);
 
     // How a move ended. all: everything of it is where it was to be.
@@ -87,13 +82,13 @@ private:
         Time rests_until{}; // after a failure
     };
     struct Job {
-        const JobView& view;
+        const sched::JobView& view;
         const MemoryView& memory;
         State& state;
     };
     using Jobs = std::vector<Job>;
 
-    Jobs note(const Snapshot& snapshot, std::span<const MemoryView> memory);
+    Jobs note(const sched::Snapshot& snapshot, std::span<const MemoryView> memory);
     [[nodiscard]] Time may_leave_at(const Job& job, const Job& for_job, Time now) const;
     [[nodiscard]] std::vector<const Job*> who_may_leave(const Jobs& jobs, const Job& for_job,
                                                         ResidencyPlan& plan, Time now) const;
@@ -105,8 +100,8 @@ private:
                                      const FreeBytes& free, Time now) const;
     void park(const Jobs& jobs, ResidencyPlan& plan, Time now) const;
 
-    Parameters parameters_;
+    ResidencyParameters parameters_;
     std::map<std::uint64_t, State> states_;
 };
 
-} // namespace xpreempt::sched
+} // namespace xpreemptd

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Jobs that enter VRAM and jobs that leave it, in virtual time.
-#include "sched/residency.hpp"
+#include "scheduling/residency.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -13,6 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using namespace xpreempt::sched;
+using namespace xpreemptd;
 
 constexpr std::uint64_t gib = std::uint64_t{1} << 30;
 using Ids = std::vector<std::uint64_t>;
