@@ -92,9 +92,7 @@ private:
         std::atomic<std::uint32_t> questions{0};
     };
     std::atomic<std::uint32_t>& asked(const void* stream) {
-        const auto mixed =
-            reinterpret_cast<std::uintptr_t>(stream) * std::uint64_t{0x9e37'79b9'7f4a'7c15};
-        return asked_[mixed >> 60].questions;
+        return asked_[hip::bucket_of(stream)].questions;
     }
 
     enum class Answer : std::uint8_t { yes, later, no };
@@ -109,7 +107,7 @@ private:
     [[nodiscard]] bool is_waited_for(const void* stream) const; // with the lock
     void count();
 
-    std::array<Asked, 16> asked_;
+    std::array<Asked, hip::num_buckets> asked_;
     std::atomic<std::size_t> num_{
         1}; // captured_ and changing_ together; one more unless knows_all_
     std::atomic<bool> knows_all_{false};

@@ -275,7 +275,7 @@ void QueueOrder::watch() {
             progress = holds_.any() ? copies_.refresh(mapping_) : RingCopies::Progress{};
             settle_once(false);
         } catch (const std::bad_alloc&) {
-            std::this_thread::sleep_for(retry_without_memory);
+            std::this_thread::sleep_for(retry);
             progress = {.more = true};
         }
         if (progress.copied && changed_)

@@ -23,7 +23,7 @@ struct KnownStream {
 };
 
 struct ThreadState {
-    std::array<KnownStream, 16> streams;
+    std::array<KnownStream, hip::num_buckets> streams;
     // From before a call of HIP until after it: the stream that it works on, those that it may
     // destroy, its lifts, and what keeps it from ending captures.
     std::shared_ptr<DirectCalls> direct;
@@ -55,8 +55,7 @@ inline ThreadState& thread_state() {
 }
 
 inline KnownStream& known(const DirectStreams& direct, const void* key) {
-    const auto mixed = reinterpret_cast<std::uintptr_t>(key) * std::uint64_t{0x9e3779b97f4a7c15};
-    KnownStream& entry = thread_state().streams[mixed >> 60];
+    KnownStream& entry = thread_state().streams[hip::bucket_of(key)];
     const std::uint64_t generation = direct.generation(); // before find()
     if (entry.key != key || entry.generation != generation)
         entry = {key, generation, direct.find(key), false};

@@ -15,9 +15,9 @@
 
 namespace xpreempt {
 
-// A thread of the library that finds no memory tries again after this time: it must not end, nor
-// end the process.
-constexpr std::chrono::milliseconds retry_without_memory{1};
+// A thread of the library that finds no memory, or a stream that is captured, tries again after
+// this time: it must not end, nor end the process.
+constexpr std::chrono::milliseconds retry{1};
 
 // Returns an error if no thread can be started, for example at the pids limit of a container.
 // Blocks all signals in the thread but those of faults: a signal of the process must reach a thread

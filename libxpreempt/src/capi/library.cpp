@@ -44,7 +44,7 @@ template <typename Body> void try_until(Deadline deadline, const Body& body) {
             if (std::chrono::steady_clock::now() >= deadline)
                 return;
         }
-        std::this_thread::sleep_for(retry_without_memory);
+        std::this_thread::sleep_for(retry);
     }
 }
 

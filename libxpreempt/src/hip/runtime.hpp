@@ -96,6 +96,12 @@ constexpr std::size_t place_of(int device) {
 }
 Result<int> device_of(const Functions& hip, Stream stream);
 
+// Where a table of so many places keeps what belongs to a stream.
+constexpr std::size_t num_buckets = 16;
+inline std::size_t bucket_of(const void* key) {
+    return reinterpret_cast<std::uintptr_t>(key) * std::uint64_t{0x9e37'79b9'7f4a'7c15} >> 60;
+}
+
 // Makes a device the calling thread's current one while it lives.
 class OnDevice {
 public:

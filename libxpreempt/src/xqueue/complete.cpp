@@ -197,7 +197,7 @@ Result<void> XQueue::finish_all(Lock& lock, Ticket last, Wake wake) {
 Result<void> XQueue::wait(Ticket ticket) {
     if (called_from_launch())
         return fail(EDEADLK, Op::wait);
-    const bool captured = hw_->is_captured();
+    const bool captured = is_captured();
     Lock lock(mutex_);
     if (ticket == 0 || ticket > submitted_)
         return fail(EINVAL, Op::wait);
@@ -265,7 +265,7 @@ Result<void> XQueue::finish_until(std::chrono::steady_clock::time_point deadline
 Result<void> XQueue::wait_all() {
     if (called_from_launch())
         return fail(EDEADLK, Op::wait);
-    const bool captured = hw_->is_captured();
+    const bool captured = is_captured();
     Lock lock(mutex_);
     return captured && pending_ > 0 ? fail(EBUSY, Op::wait) : finish_all(lock, submitted_);
 }

@@ -47,7 +47,7 @@ private:
 };
 
 Result<Ticket> XQueue::submit(const Command& command) {
-    if (captures_ != nullptr && *captures_ != 0 && hw_->is_captured()) [[unlikely]]
+    if (is_captured()) [[unlikely]]
         return launch_captured(command);
     std::optional<Reaction> reaction;
     if (observed_.load(std::memory_order_relaxed))

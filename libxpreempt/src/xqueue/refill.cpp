@@ -167,7 +167,7 @@ void XQueue::work() {
         worker_sleeps_ = false;
         if (stopping_)
             return;
-        if (hw_->is_captured()) // commands from before the capture must not get into the graph
+        if (is_captured()) // commands from before the capture must not get into the graph
             work_.wait_for(lock, retry);
         else
             refill(lock);

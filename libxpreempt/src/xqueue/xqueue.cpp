@@ -32,7 +32,7 @@ void XQueue::pace_direct() {
 Result<void> XQueue::may_close() const {
     if (called_from_within())
         return fail(EDEADLK, Op::destroy);
-    const bool captured = hw_->is_captured();
+    const bool captured = is_captured();
     const Lock lock(mutex_);
     return captured && in_flight_ + pending_ > 0 ? fail(EBUSY, Op::destroy) : Result<void>();
 }

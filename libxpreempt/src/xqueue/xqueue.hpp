@@ -69,7 +69,6 @@ using Notice = std::function<void(const Result<void>& answer)>;
 inline bool is_momentary(const Error& error) {
     return error.errno_value == ENOMEM || error.errno_value == EBUSY;
 }
-constexpr std::chrono::milliseconds retry{1};
 
 // Thread-safe. Lock order: close_mutex_, control_mutex_, mutex_; the latter two aren't held while
 // the hardware queue launches or marks, control_mutex_ is while it stops or starts. A launch
@@ -172,6 +171,11 @@ private:
     };
 
     void pace_direct();
+
+    // Commands from before the capture of the stream can neither be launched nor waited for.
+    [[nodiscard]] bool is_captured() const {
+        return captures_ != nullptr && *captures_ != 0 && hw_->is_captured();
+    }
 
     // launch.cpp
     class Turn;
