@@ -110,22 +110,24 @@ Result<Ticket> XQueue::launch_captured(const Command& command) {
     if (closed_)
         return fail(ESHUTDOWN, Op::submit);
     const Launch captured{command, submitted_ + 1, completed_, true};
+    Result<void> launched;
     {
         const Turn turn(*this, lock);
-        TRY(launch_one(captured));
+        launched = launch_one(captured);
     }
-    const Ticket ticket = ++submitted_;
-    ring_.push(ticket, {nullptr, command.argument, 0, command.over});
-    any_over_ = any_over_ || command.over != nullptr;
-    ++statistics_.submitted;
-    ++statistics_.launched;
-    ++statistics_.launched_inline;
-    if (pending_ == 0)
-        launched_ = ticket;
-    complete_if_idle();
+    if (launched) {
+        ring_.push(++submitted_, {nullptr, command.argument, 0, command.over});
+        any_over_ = any_over_ || command.over != nullptr;
+        ++statistics_.submitted;
+        ++statistics_.launched;
+        ++statistics_.launched_inline;
+        if (pending_ == 0)
+            launched_ = submitted_;
+        complete_if_idle();
+    }
     announce();
     wake_worker();
-    return ticket;
+    return std::move(launched).map([this] { return submitted_; });
 }
 
 // Completes what has passed. If nothing has, polls for a moment, unless that was in vain before.

@@ -97,6 +97,34 @@ TEST_F(BesideCapturesTest, commands_in_one_are_launched_into_it) {
     }
 }
 
+// A suspend waits for the end of each launch.
+TEST_F(BesideCapturesTest, a_command_that_fails_in_one_keeps_no_suspend_back) {
+    static std::atomic<bool> launches, fails;
+    launches = fails = false;
+    const xp_xqueue_t xqueue = xqueue_of(other, XP_LEVEL_BLOCK);
+    capture(other);
+    std::thread suspends([xqueue] {
+        test::until([] { return launches.load(); });
+        std::thread([] {
+            std::this_thread::sleep_for(20ms); // the suspend waits by then
+            fails = true;
+        }).detach();
+        EXPECT_EQ(0, xp_xqueue_suspend(xqueue, 0, nullptr)) << xp_last_detail();
+    });
+    EXPECT_EQ(-EIO, xp_xqueue_submit(
+                        xqueue,
+                        [](void*, void*) {
+                            launches = true;
+                            test::until([] { return fails.load(); });
+                            return -EIO;
+                        },
+                        nullptr, nullptr));
+    suspends.join();
+    EXPECT_EQ(0, xp_xqueue_resume(xqueue));
+    end(other);
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+}
+
 TEST_F(BesideCapturesTest, commands_in_one_are_complete_at_once) {
     const xp_xqueue_t xqueue = xqueue_of(other);
     capture(other);
