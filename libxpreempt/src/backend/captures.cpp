@@ -13,6 +13,9 @@ namespace {
 // the capture would want that lock as well.
 constexpr std::chrono::seconds patience{1};
 
+// A capture that lasts longer may wait for who waits for its end.
+constexpr auto longest_capture = 10 * patience;
+
 // HIP looks for a capture within microseconds after a wait has begun, and then it only waits.
 constexpr std::chrono::milliseconds until_it_waits{2};
 
@@ -86,7 +89,7 @@ bool Captures::ask(const hip::Functions* hip, const void* key, const void* handl
 
 void Captures::wait_for_none() {
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, 10 * patience, [this] { return captured_.empty(); });
+    changed_.wait_for(lock, longest_capture, [this] { return captured_.empty(); });
 }
 
 // Comes and returns with the lock.
@@ -115,20 +118,23 @@ Captures::Answer Captures::answer(Lock& lock, const hip::Functions* hip, const v
 bool Captures::permit(Question& question, const hip::Functions* hip, const void* key,
                       hip::Stream handle, Kind kind) {
     Lock lock(mutex_);
-    Answer found;
-    while ((found = answer(lock, hip, key, handle, kind)) == Answer::later) {
+    const auto deadline = std::chrono::steady_clock::now() + longest_capture;
+    Answer found = answer(lock, hip, key, handle, kind);
+    while (found == Answer::later && std::chrono::steady_clock::now() < deadline) {
         --question.asked_;
         changed_.notify_all();
         changed_.wait_for(lock, between_questions);
         ++question.asked_;
+        found = answer(lock, hip, key, handle, kind);
     }
-    if (found == Answer::yes && kind == Kind::wait)
+    const bool allowed = found == Answer::yes;
+    if (allowed && kind == Kind::wait)
         question.next_ = std::exchange(waits_, &question);
-    if (found == Answer::no || kind == Kind::wait) {
+    if (!allowed || kind == Kind::wait) {
         --question.asked_;
         changed_.notify_all();
     }
-    return found == Answer::yes;
+    return allowed;
 }
 
 bool Captures::is_waited_for(const void* stream) const {

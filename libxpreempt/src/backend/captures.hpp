@@ -50,7 +50,8 @@ public:
     enum class Kind : std::uint8_t {
         harmless, // HIP allows it during a capture
         brief,
-        wait, // HIP looks for a capture when it begins. Comes after a capture of other threads
+        wait, // HIP looks for a capture when it begins. Comes after a capture of other threads, but
+              // not for longer than wait_for_none()
     };
     // Permission to call HIP about a stream: the answer stays true while this object lives. False
     // if another thread destroys the stream, and if it is captured, unless that is harmless.

@@ -219,6 +219,19 @@ TEST_F(BesideCapturesTest, a_stream_joins_one_behind_its_commands) {
     EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
 }
 
+// One in the relaxed mode may end in any thread, and this one ends when the wait is over.
+TEST_F(BesideCapturesTest, one_of_another_thread_may_wait_for_who_waits_for_its_end) {
+    const xp_xqueue_t xqueue = xqueue_of(other);
+    fake_hip()->running[0] = other;
+    const std::uint64_t ticket = submit(xqueue);
+    std::thread([this] { capture(other); }).join();
+    fake_hip()->running[0] = nullptr;
+    EXPECT_EQ(-EBUSY, xp_xqueue_wait(xqueue, ticket)) << xp_last_detail();
+    end(other);
+    EXPECT_EQ(0, xp_xqueue_wait(xqueue, ticket)) << xp_last_detail();
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+}
+
 // It puts no packet there.
 TEST_F(BesideCapturesTest, one_begins_on_a_held_stream_without_room) {
     hold();
