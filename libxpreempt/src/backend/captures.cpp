@@ -40,10 +40,16 @@ void Captures::change(const void* stream, bool destroys) {
     const auto& questions = asked(stream);
     Lock lock(mutex_);
     changing_.emplace(stream, destroys);
+    num_destroyed_ += destroys ? 1 : 0;
     count();
     changed_.wait_for(lock, patience, [&] { return questions == 0; });
     if (!destroys)
         changed_.wait_for(lock, until_it_waits, [&] { return !is_waited_for(stream); });
+}
+
+void Captures::end_waits(const void* stream) {
+    Lock lock(mutex_);
+    changed_.wait(lock, [&] { return !is_waited_for(stream); });
 }
 
 void Captures::changed(const void* stream) {

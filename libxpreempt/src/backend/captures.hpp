@@ -26,6 +26,8 @@ public:
     void know_all(bool all);
     [[nodiscard]] bool knows_all() const { return knows_all_; }
 
+    // Streams of which the destruction has begun.
+    [[nodiscard]] std::uint64_t num_destroyed() const { return num_destroyed_.load(); }
     // Captures that have begun.
     [[nodiscard]] std::uint64_t num_begun() const { return num_begun_.load(); }
 
@@ -33,6 +35,9 @@ public:
     // destroys it. Waits for the questions about that stream; but no longer than they can take
     // where no lock of HIP's is in the way.
     void change(const void* stream, bool destroys = false);
+    // Between change() and the destruction: waits until no thread waits for an event of the stream,
+    // where HIP looks at it. HIP then waits for the work of the stream as well.
+    void end_waits(const void* stream);
     void changed(const void* stream);
     void began(const void* stream, bool captured); // in place of changed()
     void ended(const void* stream);
@@ -112,7 +117,7 @@ private:
     std::atomic<std::size_t> num_{
         1}; // captured_ and changing_ together; one more unless knows_all_
     std::atomic<bool> knows_all_{false};
-    std::atomic<std::uint64_t> num_begun_{0};
+    std::atomic<std::uint64_t> num_begun_{0}, num_destroyed_{0};
     std::mutex mutex_; // all below
     std::condition_variable changed_;
     std::map<const void*, std::thread::id> captured_;

@@ -14,7 +14,9 @@ namespace {
 class EventMarker final : public xqueue::Marker {
 public:
     EventMarker(std::shared_ptr<EventPool> events, const void* key, hip::Stream stream)
-        : events_(std::move(events)), hip_(events_->hip()), key_(key), stream_(stream) {}
+        : events_(std::move(events)), hip_(events_->hip()), key_(key), stream_(stream),
+          destroyed_(events_->captures().num_destroyed()),
+          birth_(events_->mapping().birth_of(key)) {}
     ~EventMarker() override {
         if (event_ != nullptr)
             events_->give_back(event_);
@@ -34,6 +36,8 @@ public:
         const Ungated ungated;
         const hip::AsideOfCaptures aside(hip_);
         const auto question = ask(Captures::Kind::wait);
+        if (is_gone())
+            return {};
         return question ? hip::check(hip_.event_synchronize(event_)) : fail(EBUSY, Op::wait);
     }
 
@@ -60,13 +64,19 @@ private:
     }
     [[nodiscard]] bool is_complete() const {
         const auto question = ask();
-        return question && hip_.event_query(event_) == hip::success;
+        return is_gone() || (question && hip_.event_query(event_) == hip::success);
+    }
+    // Its stream, which HIP looks at for the event. Asked in a question, it doesn't end meanwhile.
+    [[nodiscard]] bool is_gone() const {
+        return events_->captures().num_destroyed() != destroyed_ &&
+               events_->mapping().birth_of(key_) != birth_;
     }
 
     const std::shared_ptr<EventPool> events_;
     const hip::Functions& hip_;
     const void* const key_;
     const hip::Stream stream_; // a question about an event is one about this
+    const std::uint64_t destroyed_, birth_;
     hip::Event event_ = nullptr;
 };
 

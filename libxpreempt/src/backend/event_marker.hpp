@@ -3,7 +3,7 @@
 #pragma once
 
 #include "backend/captures.hpp"
-#include "hip/runtime.hpp"
+#include "hip/mapping.hpp"
 #include "xqueue/hw_queue.hpp"
 
 #include <cstddef>
@@ -17,8 +17,9 @@ namespace xpreempt::backend {
 class EventPool {
 public:
     // device: see hip::device_of().
-    EventPool(const hip::Functions& hip, Captures& captures, int device)
-        : hip_(hip), captures_(captures), device_(device) {}
+    EventPool(const hip::Functions& hip, const hip::Mapping& mapping, Captures& captures,
+              int device)
+        : hip_(hip), mapping_(mapping), captures_(captures), device_(device) {}
     ~EventPool();
     EventPool(const EventPool&) = delete;
     EventPool& operator=(const EventPool&) = delete;
@@ -27,11 +28,13 @@ public:
     void give_back(hip::Event event);
 
     [[nodiscard]] const hip::Functions& hip() const { return hip_; }
+    [[nodiscard]] const hip::Mapping& mapping() const { return mapping_; }
     [[nodiscard]] Captures& captures() const { return captures_; }
     [[nodiscard]] int device() const { return device_; }
 
 private:
     const hip::Functions& hip_;
+    const hip::Mapping& mapping_;
     Captures& captures_;
     const int device_;
     std::mutex mutex_;
@@ -41,7 +44,7 @@ private:
 
 // The stream is one of the pool's device, with that key. The marker keeps the pool. While the
 // stream is captured the marker hasn't passed, and a wait in a thread that captures is refused with
-// EBUSY. EBUSY: it is captured now. Throws nothing.
+// EBUSY. It passes with the end of the stream. EBUSY: it is captured now. Throws nothing.
 Result<std::shared_ptr<xqueue::Marker>> place_marker(const std::shared_ptr<EventPool>& events,
                                                      const void* key, hip::Stream stream);
 

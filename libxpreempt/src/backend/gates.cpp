@@ -212,6 +212,8 @@ void Gates::enter(const Call& call) {
         captures_.change(changing = call.stream, true);
     }
     enter_held(call);
+    if (changing != nullptr) // what they wait for runs now
+        captures_.end_waits(changing);
     if (call.call_class == CallClass::device_reset) {
         thread_state().reset =
             direct_.begin_reset([this](const void* key) { return !mapping_.is_elsewhere(key); });
@@ -377,6 +379,8 @@ Refs Gates::unfinished(const void* key, hip::Stream handle, const Queues& queues
     if (!is_handle(handle) || !hip)
         return outstanding ? standing : Refs{};
     const Captures::Question question(captures_, *hip, key, handle);
+    if (mapping_.birth_of(key) == 0) // it has ended since the caller saw it
+        return {};
     if (!question)
         return outstanding ? standing : Refs{};
     const hip::AsideOfCaptures aside(**hip);
@@ -424,6 +428,8 @@ bool Gates::is_done(hip::Event event, const std::optional<RecordedEvents::Where>
     const RecordedEvents::Where where = recorded.value_or(RecordedEvents::Where{});
     const Captures::Question question(captures_, *hip, where.stream,
                                       const_cast<void*>(where.handle));
+    if (is_handle(where.handle) && mapping_.birth_of(where.stream) == 0)
+        return true; // HIP has waited for its work, and would look at the stream
     const hip::AsideOfCaptures aside(**hip);
     return question && (*hip)->event_query(event) != hip::error_not_ready;
 }

@@ -109,7 +109,6 @@ private:
     bool is_done(hip::Event event, const std::optional<RecordedEvents::Where>& recorded);
     std::set<hip::QueueRef> event_in_the_way(const hook::Call& call,
                                              const std::vector<SeenQueue>& queues);
-    Result<void> wait_behind(hip::Stream key, hip::Stream handle, int device);
     [[nodiscard]] bool is_blocking(hip::Stream handle);
 
     void lift_for_destroy(const hook::Call& call);

@@ -12,10 +12,21 @@ namespace xpreempt::backend {
 
 using hip::is_handle;
 
+namespace {
+
+// EBUSY: its stream is captured or destroyed from here on.
+Result<void> wait_for_marker(const Result<std::shared_ptr<xqueue::Marker>>& marker) {
+    const auto waited = marker ? (*marker)->wait() : tl::make_unexpected(marker.error());
+    return !waited && waited.error().errno_value == EBUSY ? Result<void>() : waited;
+}
+
+} // namespace
+
 Result<std::shared_ptr<xqueue::Marker>> Gates::mark(hip::Stream key, hip::Stream handle,
                                                     int device) try {
     const auto hip = TRY(find_hip_());
-    return place_marker(std::make_shared<EventPool>(*hip, captures_, device), key, handle);
+    return place_marker(std::make_shared<EventPool>(*hip, mapping_, captures_, device), key,
+                        handle);
 } catch (const std::bad_alloc&) {
     return fail(ENOMEM, Op::allocate);
 }
@@ -23,25 +34,26 @@ Result<std::shared_ptr<xqueue::Marker>> Gates::mark(hip::Stream key, hip::Stream
 Result<void> Gates::touch(hip::Stream handle) {
     const hip::Stream key = mapping_.key_of(handle);
     const auto hip = TRY(find_hip_());
-    int device = hip::any_device;
+    Result<std::shared_ptr<xqueue::Marker>> marker;
     {
         const Captures::Question question(captures_, hip, key, handle);
         if (!question)
             return fail(EBUSY, Op::call_hip);
-        device = TRY(hip::device_of(*hip, handle));
         TRY(hip::touch_stream(*hip, handle));
+        // HIP may have given it the queue of a held stream, where the packet stays.
+        if (const auto queue = mapping_.queue_of(handle);
+            queue && order_.stood(hip::ref_of(*queue)))
+            return {};
+        marker = mark(key, handle, TRY(hip::device_of(*hip, handle)));
     }
-    // HIP may have given it the queue of a held stream, where the packet stays.
-    if (const auto queue = mapping_.queue_of(handle); queue && order_.stood(hip::ref_of(*queue)))
-        return {};
-    return wait_behind(key, handle, device);
+    return wait_for_marker(marker);
 }
 
 Result<bool> Gates::is_idle(hip::Stream handle) {
     const auto hip = TRY(find_hip_());
     const hip::Stream key = mapping_.key_of(handle);
     const Captures::Question question(captures_, hip, key, handle);
-    if (!question || hip::is_captured(*hip, handle)) // without the hook only HIP knows
+    if (!question || !hip::is_usable(*hip, handle)) // without the hook only HIP knows
         return true;
     // A question about a default stream puts a packet into its queue, where it would stay.
     if (!is_handle(handle))
@@ -56,17 +68,17 @@ Result<bool> Gates::is_idle(hip::Stream handle) {
 }
 
 // By a marker: a call that waits for the stream could end a capture that begins meanwhile.
-Result<void> Gates::wait_behind(hip::Stream key, hip::Stream handle, int device) {
-    const auto marker = mark(key, handle, device);
-    const auto waited = marker ? (*marker)->wait() : tl::make_unexpected(marker.error());
-    // EBUSY: it is captured or destroyed from here on.
-    return !waited && waited.error().errno_value == EBUSY ? Result<void>() : waited;
-}
-
 Result<void> Gates::wait_for(hip::Stream handle) {
-    if (TRY(is_idle(handle)))
-        return {};
-    return wait_behind(mapping_.key_of(handle), handle, TRY(device_of(handle)));
+    const hip::Stream key = mapping_.key_of(handle);
+    Result<std::shared_ptr<xqueue::Marker>> marker;
+    {
+        const Captures::Question question(captures_, nullptr, key, handle,
+                                          Captures::Kind::harmless); // so that it doesn't end
+        if (!question || TRY(is_idle(handle)))
+            return {};
+        marker = mark(key, handle, TRY(device_of(handle)));
+    }
+    return wait_for_marker(marker);
 }
 
 Result<int> Gates::device_of(hip::Stream handle) {
@@ -79,10 +91,10 @@ Result<std::pair<hook::StreamRecord, int>> Gates::identify(hip::Stream handle) {
                                       Captures::Kind::harmless); // so that no other one gets it
     if (!question)
         return fail(EBUSY, Op::call_hip);
-    const int device = TRY(device_of(handle));
     if (mapping_.available() && !mapping_.queue_of(key))
         TRY(touch(handle));
-    return std::pair(hook::StreamRecord{key, handle, mapping_.birth_of(key)}, device);
+    return std::pair(hook::StreamRecord{key, handle, mapping_.birth_of(key)},
+                     TRY(device_of(handle)));
 }
 
 bool Gates::is_captured(const void* key, const void* handle) {
@@ -108,7 +120,7 @@ bool Gates::is_blocking(hip::Stream handle) {
     const auto hip = find_hip_();
     const Captures::Question question(captures_, nullptr, handle, handle, Captures::Kind::harmless);
     unsigned flags = 0;
-    return !is_handle(handle) || !hip || !question ||
+    return !is_handle(handle) || !hip || !question || mapping_.birth_of(handle) == 0 ||
            (*hip)->stream_get_flags(handle, &flags) != hip::success ||
            (flags & hip::stream_non_blocking) == 0;
 }

@@ -60,7 +60,8 @@ public:
         : environment_(environment), stream_(stream), key_(environment.mapping.key_of(stream)),
           device_(device), rules_(rules), calls_(std::move(calls)),
           hold_(environment.mapping, environment.holds, key_, stream, calls_), own_launch_(*this),
-          events_(std::make_shared<EventPool>(environment.hip, environment.captures, device)) {}
+          events_(std::make_shared<EventPool>(environment.hip, environment.mapping,
+                                              environment.captures, device)) {}
     ~StreamQueue() override;
     StreamQueue(const StreamQueue&) = delete;
     StreamQueue& operator=(const StreamQueue&) = delete;

@@ -179,6 +179,12 @@ bool is_captured(const Functions& hip, Stream stream) {
            status == capture_status_active;
 }
 
+bool is_usable(const Functions& hip, Stream stream) {
+    int status = 0;
+    return !is_handle(stream) ||
+           (hip.stream_is_capturing(stream, &status) == success && status == 0);
+}
+
 AsideOfCaptures::AsideOfCaptures(const Functions& hip) : hip_(hip) {
     if (hip_.exchange_capture_mode != nullptr && hip_.exchange_capture_mode(&outer_) != success)
         outer_ = capture_mode_relaxed; // it is as it was
@@ -272,9 +278,9 @@ void forget_kept_word(const Functions& hip) {
 }
 
 Result<void> touch_stream(const Functions& hip, Stream stream) {
-    const auto device = TRY(device_of(hip, stream));
-    if (is_captured(hip, stream))
+    if (!is_usable(hip, stream))
         return fail(EBUSY, Op::call_hip);
+    const auto device = TRY(device_of(hip, stream));
     const AsideOfCaptures aside(hip);
     const OnDevice scope(hip, device); // the memory must be its own
     TRY(scope.result());

@@ -123,6 +123,10 @@ private:
 // Not one that has become invalid, nor a default stream. HIP allows this call during a capture.
 bool is_captured(const Functions& hip, Stream stream);
 
+// False: captured, or its capture has become invalid, or HIP knows no such stream. Other calls of
+// HIP don't look whether the stream was destroyed.
+bool is_usable(const Functions& hip, Stream stream);
+
 // While one lives, what the calling thread asks of HIP ends no capture of another stream. In the
 // global mode a capture forbids such questions to all threads that haven't said otherwise.
 class AsideOfCaptures {
@@ -142,7 +146,7 @@ private:
 Result<Stream> create_own_queue_stream(const Functions& hip);
 
 // Makes a stream that was never used put one packet into its queue: a fill is always a kernel on
-// the stream's own queue, while events may be elided. EBUSY: it is captured.
+// the stream's own queue, while events may be elided. EBUSY: see is_usable().
 Result<void> touch_stream(const Functions& hip, Stream stream);
 
 // Called when the current device is reset, which frees the word that touch_stream() keeps.

@@ -47,6 +47,8 @@ static void end_capture(const void* stream) {
 }
 
 EXPORT int hipStreamIsCapturing(void* stream, int* status) {
+    if (is_dead(stream))
+        return 709; // hipErrorContextIsDestroyed; the other calls don't look
     *status = is_captured(stream) ? 1 : 0;
     return 0;
 }

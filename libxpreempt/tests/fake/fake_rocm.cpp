@@ -21,6 +21,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <set>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -225,11 +226,28 @@ void allocate_ring(const HsaQueue& queue) {
 using fake::max_devices;
 thread_local int current_device = 0;
 
-// HIP has freed a part of a stream that it destroys. Not in launches, whose instructions are
-// counted, and which are never the library's own.
+std::mutex dead_mutex;
+std::set<const void*> dead; // streams
+
+bool is_dead(const void* stream) {
+    const std::lock_guard lock(dead_mutex);
+    return dead.contains(stream);
+}
+// HIP has freed a part of a stream that it destroys, and all of it then. Not in launches, whose
+// instructions are counted, and which are never the library's own.
 void note_use(const void* stream) {
-    if (stream != nullptr && stream == fake_hip()->dying)
+    if (stream != nullptr && (stream == fake_hip()->dying || is_dead(stream)))
         ++fake_hip()->used_dying;
+}
+void note_death(const void* stream) try {
+    const std::lock_guard lock(dead_mutex);
+    dead.insert(stream);
+} catch (const std::bad_alloc&) { // then its uses go unnoticed
+}
+// A later stream may have its handle.
+void note_birth(const void* stream) {
+    const std::lock_guard lock(dead_mutex);
+    dead.erase(stream);
 }
 
 HsaQueue* create_hsa_queue() {
@@ -355,6 +373,7 @@ EXPORT int hipStreamCreate(void** stream) {
         return out_of_memory;
     *made = {queue, current_device};
     *stream = made;
+    note_birth(made);
     return 0;
 }
 EXPORT int hipExtStreamCreateWithCUMask(void** stream, unsigned words, const unsigned* mask) {
@@ -362,6 +381,7 @@ EXPORT int hipExtStreamCreateWithCUMask(void** stream, unsigned words, const uns
         return 1;
     const std::lock_guard lock(hip_mutex);
     *stream = new (std::nothrow) Stream{create_hsa_queue(), current_device};
+    note_birth(*stream);
     return *stream == nullptr ? out_of_memory : 0;
 }
 EXPORT int hipStreamDestroy(void* stream) {
@@ -380,6 +400,7 @@ EXPORT int hipStreamDestroy(void* stream) {
     fake_behaviour.destroyed_held |= is_held();
     const std::lock_guard lock(hip_mutex);
     end_capture(stream);
+    note_death(stream);
     if (fake_behaviour.reuse_handles)
         destroyed = static_cast<Stream*>(stream);
     else

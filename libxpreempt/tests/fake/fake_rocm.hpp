@@ -50,7 +50,7 @@ struct Hip {
     bool fail_destroy = false;
     std::atomic<bool> destroys_slowly{false}; // hipStreamDestroy() waits in the middle meanwhile
     std::atomic<const void*> dying = nullptr; // answer: the stream that it waits with
-    std::atomic<unsigned> used_dying{0};      // answer: calls that were given that stream
+    std::atomic<unsigned> used_dying{0};      // answer: calls about that or a destroyed stream
     void (*in_fill)() = nullptr;              // called in hipMemsetAsync()
     bool events_stand = false; // those that are recorded in a stopped queue wait for its start
     void (*in_get_flags)(void* stream) = nullptr; // called in hipStreamGetFlags()

@@ -15,6 +15,9 @@
 #include <thread>
 
 extern "C" {
+int hipEventCreateWithFlags(void** event, unsigned flags);
+int hipEventDestroy(void* event);
+int hipEventRecord(void* event, void* stream);
 int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
 int hipSetDevice(int device);
 int hipStreamBeginCapture(void* stream, int mode);
@@ -22,6 +25,7 @@ int hipStreamCreate(void** stream);
 int hipStreamDestroy(void* stream);
 int hipStreamEndCapture(void* stream, void** graph);
 int hipStreamSynchronize(void* stream);
+int hipStreamWaitEvent(void* stream, void* event, unsigned flags);
 }
 
 namespace {
@@ -214,6 +218,84 @@ TEST(CallsIntoHipTest, a_stream_is_destroyed_after_its_touch) {
     fake_hip()->in_fill = nullptr;
     fake_hip()->destroys_slowly = false;
     program.join();
+}
+
+// HIP looks at the stream of an event when it begins to wait for it.
+TEST(CallsIntoHipTest, a_stream_is_destroyed_after_the_waits_for_it) {
+    fake_choose_driver();
+    ASSERT_EQ(0, xp_start()) << xp_last_detail();
+    void* const stream = new_stream();
+    ASSERT_EQ(0, put_packet(stream, nullptr));
+    fake_hip()->unfinished = true;
+    fake_hip()->running[0] = stream;
+    fake_hip()->destroys_slowly = true;
+    std::thread waits([=] { EXPECT_EQ(0, xp_stream_wait(stream)) << xp_last_detail(); });
+    until([] { return fake_hip()->synchronizing != 0; });
+    std::thread program([=] { EXPECT_EQ(0, hipStreamDestroy(stream)); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_EQ(nullptr, fake_hip()->dying);
+    fake_hip()->running[0] = nullptr;
+    until([=] { return fake_hip()->dying == stream; });
+    waits.join();
+    fake_hip()->destroys_slowly = false;
+    fake_hip()->unfinished = false;
+    program.join();
+    EXPECT_EQ(0U, fake_hip()->used_dying);
+}
+
+TEST(CallsIntoHipTest, none_is_about_a_marker_of_a_stream_that_is_gone) {
+    fake_choose_driver();
+    ASSERT_EQ(0, xp_start()) << xp_last_detail();
+    void* const stream = new_stream();
+    xp_xqueue_t xqueue{};
+    ASSERT_EQ(0, xp_xqueue_create(stream, nullptr, &xqueue)) << xp_last_detail();
+    std::uint64_t ticket = 0;
+    ASSERT_EQ(0, xp_xqueue_submit(xqueue, put_packet, nullptr, &ticket)) << xp_last_detail();
+    fake_hip()->unfinished = true;
+    EXPECT_EQ(-ETIMEDOUT, xp_xqueue_wait_for(xqueue, ticket, 0));
+    EXPECT_EQ(0, hipStreamDestroy(stream));
+    EXPECT_EQ(0, xp_xqueue_wait_for(xqueue, ticket, 0)) << xp_last_detail();
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+    EXPECT_EQ(0U, fake_hip()->used_dying);
+}
+
+// HIP itself looks whether the stream of the event is there, in this call alone.
+TEST(CallsIntoHipTest, none_is_about_an_event_of_a_stream_that_is_gone) {
+    void* streams[3]{};
+    ASSERT_NO_FATAL_FAILURE(hold_first(streams));
+    void* event = nullptr;
+    ASSERT_EQ(0, hipEventCreateWithFlags(&event, 0));
+    ASSERT_EQ(0, hipEventRecord(event, streams[2]));
+    EXPECT_EQ(0, hipStreamDestroy(streams[2]));
+    EXPECT_EQ(0, hipStreamWaitEvent(streams[1], event, 0));
+    EXPECT_EQ(0U, fake_hip()->used_dying);
+    EXPECT_EQ(0, xp_stream_release(streams[0])) << xp_last_detail();
+    EXPECT_EQ(0, hipEventDestroy(event));
+}
+
+TEST(CallsIntoHipTest, streams_end_beside_touches_and_waits) {
+    fake_choose_driver();
+    ASSERT_EQ(0, xp_start()) << xp_last_detail();
+    std::atomic<void*> shown{nullptr};
+    std::atomic<bool> enough{false};
+    std::atomic<unsigned> answers{0};
+    std::thread uses([&] {
+        while (!enough) {
+            void* const stream = shown;
+            answers += stream != nullptr && xp_stream_touch(stream) == 0 ? 1 : 0;
+            answers += stream != nullptr && xp_stream_wait(stream) == 0 ? 1 : 0;
+        }
+    });
+    for (unsigned round = 0; round < 3000; ++round) {
+        void* const stream = new_stream();
+        shown = stream;
+        const unsigned before = answers;
+        until([&] { return answers > before + round % 3; });
+        EXPECT_EQ(0, hipStreamDestroy(stream));
+    }
+    enough = true;
+    uses.join();
+    EXPECT_EQ(0U, fake_hip()->used_dying);
 }
 
 void* read_slowly = nullptr;
