@@ -193,8 +193,10 @@ Result<void> StreamQueue::launch(const xqueue::Launch& launch) {
     if (!scope.result())
         return scope.result();
     // It is never stopped, and its graph must not have a guardian, which is used again.
-    if (launch.captured)
+    if (launch.captured) {
+        const LaunchScope launching(Guardian{}, nullptr, environment_.mapping.table());
         return result_of(launch.command.launch(stream_, launch.command.argument));
+    }
     LaunchedCommands::Entry entry;
     entry.ticket = launch.ticket;
     if (launch.command.flags != 0)

@@ -301,9 +301,7 @@ Result<std::uint64_t> XQueue::drop() {
     if (count == 0)
         return count;
     const Ticket first = launched_ + 1;
-    end_from(first);
-    remember_dropped(first, submitted_);
-    pending_ = 0;
+    drop_pending();
     launched_ = submitted_;
     statistics_.dropped += count;
     complete_if_idle();
@@ -314,9 +312,20 @@ Result<std::uint64_t> XQueue::drop() {
     return count;
 }
 
+// Leaves commands whose launch failed or that were launched into a capture.
+void XQueue::drop_pending() {
+    end_from(launched_ + 1);
+    for (Ticket first = launchable_from(launched_ + 1); first <= submitted_;) {
+        Ticket last = first, next = launchable_from(first + 1);
+        for (; next == last + 1 && next <= submitted_; next = launchable_from(next + 1))
+            last = next;
+        remember_dropped(first, last);
+        first = next;
+    }
+    pending_ = 0;
+}
+
 void XQueue::remember_dropped(Ticket first, Ticket last) {
-    // The new range covers commands behind those taken back, which may have been dropped before.
-    dropped_.erase(dropped_.lower_bound(first), dropped_.end());
     if (const Ticket joined = dropped_from(first - 1); joined != 0)
         first = joined;
     dropped_[first] = last;

@@ -28,14 +28,15 @@ constexpr std::uint64_t room_poll_ns = 10'000;
 // The time in which this thread launches. Comes with mutex_ locked and leaves it locked.
 class XQueue::Turn {
 public:
-    Turn(XQueue& queue, Lock& lock) : queue_(queue), lock_(lock) {
+    Turn(XQueue& queue, Lock& lock, bool into_graph = false) : queue_(queue), lock_(lock) {
         queue_.launching_ = true;
+        queue_.into_graph_ = into_graph;
         queue_.launcher_.store(std::this_thread::get_id(), std::memory_order_relaxed);
         lock_.unlock();
     }
     ~Turn() {
         lock_.lock();
-        queue_.launching_ = false;
+        queue_.launching_ = queue_.into_graph_ = false;
         queue_.launcher_.store({}, std::memory_order_relaxed);
     }
     Turn(const Turn&) = delete;
@@ -48,7 +49,8 @@ private:
 
 Result<Ticket> XQueue::submit(const Command& command) {
     if (is_captured()) [[unlikely]]
-        return launch_captured(command);
+        if (auto launched = launch_captured(command); !launched || *launched != 0)
+            return launched;
     std::optional<Reaction> reaction;
     if (observed_.load(std::memory_order_relaxed))
         reaction.emplace(*this);
@@ -101,7 +103,8 @@ Result<Ticket> XQueue::submit(const Command& command) {
     return ticket;
 }
 
-// It needs no room and no resume, and is complete with what was submitted before it.
+// It needs no room and no resume, and is complete with what was submitted before it. 0: the capture
+// was that of a launch function, and is over with it.
 Result<Ticket> XQueue::launch_captured(const Command& command) {
     if (called_from_launch())
         return fail(EAGAIN, Op::submit);
@@ -109,25 +112,35 @@ Result<Ticket> XQueue::launch_captured(const Command& command) {
     changed_.wait(lock, [this] { return !launching_ && !taking_back_; });
     if (closed_)
         return fail(ESHUTDOWN, Op::submit);
-    const Launch captured{command, submitted_ + 1, completed_, true};
-    Result<void> launched;
+    if (!is_captured())
+        return 0;
+    const Ticket ticket = submitted_ + 1;
+    ring_.push(ticket, {nullptr, command.argument, 0, command.over}); // first: it needs memory
+    submitted_ = ticket;
+    ++statistics_.submitted;
+    const Launch launch{command, ticket, completed_, true};
+    Error error{0, Op::launch};
     {
-        const Turn turn(*this, lock);
-        launched = launch_one(captured);
+        const Turn turn(*this, lock, true);
+        if (const auto launched = launch_one(launch); !launched)
+            error = launched.error();
     }
-    if (launched) {
-        ring_.push(++submitted_, {nullptr, command.argument, 0, command.over});
+    if (error.errno_value == 0) {
         any_over_ = any_over_ || command.over != nullptr;
-        ++statistics_.submitted;
         ++statistics_.launched;
         ++statistics_.launched_inline;
-        if (pending_ == 0)
-            launched_ = submitted_;
-        complete_if_idle();
+    } else {
+        ring_[ticket].over = nullptr; // else the submit returns the error
+        ++statistics_.launch_failures;
     }
+    if (pending_ == 0)
+        launched_ = submitted_;
+    complete_if_idle();
     announce();
     wake_worker();
-    return std::move(launched).map([this] { return submitted_; });
+    if (error.errno_value != 0)
+        return tl::make_unexpected(error);
+    return ticket;
 }
 
 // Completes what has passed. If nothing has, polls for a moment, unless that was in vain before.

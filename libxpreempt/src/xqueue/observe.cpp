@@ -19,7 +19,7 @@ bool XQueue::has_work() const {
         return true;
     const Lock lock(mutex_);
     const bool watched = observer_ == nullptr || watcher_.joinable();
-    return watched ? works() : pending_ > 0 || launching_;
+    return watched ? works() : pending_ > 0 || launches_work();
 }
 
 void XQueue::observe(std::shared_ptr<Observer> observer) {
@@ -162,6 +162,11 @@ void XQueue::watch() {
 
 // Returns false when the xqueue ends.
 bool XQueue::watch_once(Lock& lock, Reaction& reaction) {
+    if (reaction.is_due()) {
+        lock.unlock();
+        reaction.react();
+        lock.lock();
+    }
     while (deliver(lock, 0)) {
     }
     if (stopping_)
@@ -173,11 +178,9 @@ bool XQueue::watch_once(Lock& lock, Reaction& reaction) {
     // The oldest marker is enough, and one of our own only where there is none yet.
     const Ticket next = markers_.empty() ? launched_ : markers_.front().ticket;
     const auto finished = finish(lock, next);
-    if (reaction.is_due()) {
-        lock.unlock();
-        reaction.react();
-        lock.lock();
-    } else if (!finished && is_momentary(finished.error())) {
+    if (reaction.is_due())
+        return true;
+    if (!finished && is_momentary(finished.error())) {
         changed_.wait_for(lock, retry);
     } else if (!finished && finished.error().errno_value != ECANCELED && !notices_.empty() &&
                notices_.begin()->first <= next) {

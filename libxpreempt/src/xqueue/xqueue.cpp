@@ -50,7 +50,8 @@ Result<void> XQueue::close() {
     }
     while (state().suspends > 0 && resume()) {
     }
-    (void)wait_all();
+    for (auto ended = wait_all(); !ended && is_momentary(ended.error()); ended = wait_all())
+        std::this_thread::sleep_for(retry);
     observe(nullptr);
     {
         const Lock lock(mutex_);

@@ -237,6 +237,7 @@ private:
     Dropped::const_iterator dropped_range(Ticket ticket) const;
     Ticket dropped_from(Ticket ticket) const; // the range's first, or 0: not dropped
     Ticket dropped_until(Ticket ticket) const;
+    void drop_pending();
     void remember_dropped(Ticket first, Ticket last);
 
     // observe.cpp
@@ -248,7 +249,8 @@ private:
     void deliver(Lock& lock, Ticket ticket, const Notice& notice);
     bool deliver(Lock& lock, Ticket from);
     void fail_notices(Lock& lock, Ticket until, const Error& error);
-    bool works() const { return pending_ > 0 || in_flight_ > 0 || launching_; }
+    bool launches_work() const { return launching_ && !into_graph_; }
+    bool works() const { return pending_ > 0 || in_flight_ > 0 || launches_work(); }
     bool watching() const {
         return (observer_ != nullptr || !notices_.empty()) && broken_.errno_value == 0;
     }
@@ -314,6 +316,7 @@ private:
     std::uint32_t in_flight_ = 0; // launched, and not known to be complete
     std::uint32_t unmarked_ = 0;  // of these, behind the last marker
     bool launching_ = false;      // one thread is in the hardware queue's launch() or mark()
+    bool into_graph_ = false;     // it launches into a capture, which is no work of the GPU
     bool taking_back_ = false;    // in the hardware queue's deactivate(): markers may be void
     bool worker_sleeps_ = false;
     bool any_over_ = false;     // a command had Command::over

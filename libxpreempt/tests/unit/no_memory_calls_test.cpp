@@ -33,6 +33,7 @@ int hipEventRecord(void* event, void* stream);
 int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                           unsigned, void* stream, void**, void**);
 int hipStreamBeginCapture(void* stream, int mode);
+int hipStreamEndCapture(void* stream, void** graph);
 int hipStreamCreate(void** stream);
 int hipStreamDestroy(void* stream);
 int hipStreamSynchronize(void* stream);
@@ -428,6 +429,30 @@ TEST_F(NoMemoryCallsTest, a_notice_comes) {
 }
 
 // The order thread tries it again, and reads the rings because of the other stream.
+// A command that was launched counts, and one that was not leaves no gap.
+TEST_F(NoMemoryCallsTest, a_command_is_launched_into_a_capture_with_its_ticket_or_not_at_all) {
+    for (int number = 0; number < 3; ++number) {
+        void* const stream = new_stream();
+        xp_xqueue_t xqueue{};
+        ASSERT_EQ(0, xp_xqueue_create(stream, nullptr, &xqueue)) << xp_last_detail();
+        ASSERT_EQ(0, hipStreamBeginCapture(stream, 0));
+        bool launched = false;
+        const auto launch = [](void*, void* was) {
+            *static_cast<bool*>(was) = true;
+            return 0;
+        };
+        int answer = 0;
+        {
+            const FailingAllocation allocation(number);
+            answer = xp_xqueue_submit(xqueue, launch, &launched, nullptr);
+        }
+        EXPECT_EQ(answer == 0, launched);
+        ASSERT_EQ(0, hipStreamEndCapture(stream, nullptr));
+        EXPECT_EQ(0, xp_xqueue_wait_all(xqueue)) << xp_last_detail();
+        EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+    }
+}
+
 TEST_F(NoMemoryCallsTest, a_start_that_was_refused_is_made_beside_a_held_stream) {
     void* const stream = new_stream();
     void* const held = new_stream();
