@@ -93,9 +93,17 @@ bool Captures::ask(const hip::Functions* hip, const void* key, const void* handl
                : hip::is_captured(*hip, const_cast<void*>(handle));
 }
 
+// The calling thread has begun one.
+bool Captures::captures_here() const {
+    return std::ranges::any_of(captured_, [](const auto& captured) {
+        return captured.second == std::this_thread::get_id();
+    });
+}
+
 void Captures::wait_for_none() {
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, longest_capture, [this] { return captured_.empty(); });
+    changed_.wait_for(lock, longest_capture,
+                      [this] { return captured_.empty() || captures_here(); });
 }
 
 // Comes and returns with the lock.
@@ -106,10 +114,7 @@ Captures::Answer Captures::answer(Lock& lock, const hip::Functions* hip, const v
         return Answer::no;
     if (kind == Kind::harmless)
         return Answer::yes;
-    const bool captures = std::ranges::any_of(captured_, [](const auto& captured) {
-        return captured.second == std::this_thread::get_id();
-    });
-    const Answer if_captured = kind == Kind::wait && !captures ? Answer::later : Answer::no;
+    const Answer if_captured = kind == Kind::wait && !captures_here() ? Answer::later : Answer::no;
     if (first != last || captured_.contains(key))
         return if_captured;
     // It may have joined a capture. HIP allows this question during one.

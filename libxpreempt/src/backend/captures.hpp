@@ -49,7 +49,8 @@ public:
     [[nodiscard]] bool is_captured(const hip::Functions* hip, const void* key, const void* handle) {
         return any() && ask(hip, key, handle);
     }
-    // Until no stream is captured, or for ten seconds: the capture may wait for the caller.
+    // Until no stream is captured, or for ten seconds: the capture may wait for the caller. Not in
+    // a thread that captures.
     void wait_for_none();
 
     enum class Kind : std::uint8_t {
@@ -110,7 +111,8 @@ private:
                 Kind kind);
     void notify();
     void end_wait(const Question& wait);
-    [[nodiscard]] bool is_waited_for(const void* stream) const; // with the lock
+    [[nodiscard]] bool is_waited_for(const void* stream) const; // with the lock, as the next one
+    [[nodiscard]] bool captures_here() const;
     void count();
 
     std::array<Asked, hip::num_buckets> asked_;

@@ -304,6 +304,29 @@ TEST_F(BesideCapturesTest, a_call_of_a_suspended_stream_ends_none_that_began_mea
     EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
 }
 
+// Its own capture can't end before it returns.
+TEST_F(BesideCapturesTest, a_thread_that_captures_is_kept_back_by_no_other_capture) {
+    hold();
+    std::chrono::steady_clock::time_point released{};
+    expect_waits(
+        [&] {
+            int relaxed = 2;
+            EXPECT_EQ(0, hipThreadExchangeStreamCaptureMode(&relaxed));
+            capture(other);
+            const int answer = hipStreamSynchronize(held);
+            EXPECT_GT(5s, std::chrono::steady_clock::now() - released);
+            end(other);
+            return answer;
+        },
+        [&] {
+            void* third = nullptr;
+            ASSERT_EQ(0, hipStreamCreate(&third));
+            capture(third);
+            end(third);
+            released = std::chrono::steady_clock::now();
+        });
+}
+
 // More events than are remembered, as PyTorch has them, and a capture of another stream.
 TEST_F(BesideCapturesTest, who_waits_for_an_event_that_is_done_returns_during_one) {
     hold();
