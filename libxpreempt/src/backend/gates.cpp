@@ -210,11 +210,19 @@ void Gates::enter(const Call& call) {
         destroyed_(const_cast<void*>(call.stream));
         captures_.ended(call.stream);
         captures_.change(changing = call.stream, true);
+    } else if (call.call_class == CallClass::device_reset) {
+        for (const hook::StreamRecord& stream : mapping_.streams())
+            if (is_handle(stream.handle) && !mapping_.is_elsewhere(stream.key)) {
+                thread_state().dying.push_back(stream.key);
+                captures_.change(stream.key, true);
+            }
     }
     enter_held(call);
     if (changing != nullptr) // what they wait for runs now
         captures_.end_waits(changing);
     if (call.call_class == CallClass::device_reset) {
+        for (const void* dying : thread_state().dying)
+            captures_.end_waits(dying);
         thread_state().reset =
             direct_.begin_reset([this](const void* key) { return !mapping_.is_elsewhere(key); });
         for (const void* captured : captures_.captured())
@@ -324,9 +332,12 @@ void Gates::leave(const Call& call, int error) {
     case CallClass::device_reset:
         if (done)
             destroyed_(nullptr);
-        if (state_here != nullptr)
+        if (state_here != nullptr) {
+            for (const void* dying : std::exchange(state_here->dying, {}))
+                captures_.changed(dying);
             direct_.end_reset(std::exchange(state_here->reset, {}),
                               [&](const void* key) { return done && mapping_.birth_of(key) == 0; });
+        }
         return end_destroy(call, done);
     case CallClass::unload: return end_destroy(call, false);
     case CallClass::launch: // hipExtLaunchKernel, with the event of its end
@@ -418,20 +429,6 @@ Refs Gates::unfinished_streams(const Call& call, bool all, const Queues& queues)
                     add(refs, *queue);
     }
     return refs;
-}
-
-// Not asked about while the stream of its last record is captured or, where that isn't known, any.
-bool Gates::is_done(hip::Event event, const std::optional<RecordedEvents::Where>& recorded) {
-    const auto hip = find_hip_();
-    if (!hip || (!recorded && captures_.any()))
-        return false;
-    const RecordedEvents::Where where = recorded.value_or(RecordedEvents::Where{});
-    const Captures::Question question(captures_, *hip, where.stream,
-                                      const_cast<void*>(where.handle));
-    if (is_handle(where.handle) && mapping_.birth_of(where.stream) == 0)
-        return true; // HIP has waited for its work, and would look at the stream
-    const hip::AsideOfCaptures aside(**hip);
-    return question && (*hip)->event_query(event) != hip::error_not_ready;
 }
 
 Refs Gates::event_in_the_way(const Call& call, const Queues& queues) {

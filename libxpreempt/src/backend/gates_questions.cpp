@@ -97,6 +97,20 @@ Result<std::pair<hook::StreamRecord, int>> Gates::identify(hip::Stream handle) {
                      TRY(device_of(handle)));
 }
 
+// Not asked about while the stream of its last record is captured or, where that isn't known, any.
+bool Gates::is_done(hip::Event event, const std::optional<RecordedEvents::Where>& recorded) {
+    const auto hip = find_hip_();
+    if (!hip || (!recorded && captures_.any()))
+        return false;
+    const RecordedEvents::Where where = recorded.value_or(RecordedEvents::Where{});
+    const Captures::Question question(captures_, *hip, where.stream,
+                                      const_cast<void*>(where.handle));
+    if (is_handle(where.handle) && mapping_.birth_of(where.stream) == 0)
+        return true; // HIP has waited for its work, and would look at the stream
+    const hip::AsideOfCaptures aside(**hip);
+    return question && (*hip)->event_query(event) != hip::error_not_ready;
+}
+
 bool Gates::is_captured(const void* key, const void* handle) {
     if (!captures_.any())
         return false;

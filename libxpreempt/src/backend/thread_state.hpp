@@ -28,6 +28,7 @@ struct ThreadState {
     // destroy, its lifts, and what keeps it from ending captures.
     std::shared_ptr<DirectCalls> direct;
     std::vector<DirectStreams::Known> reset;
+    std::vector<const void*> dying; // streams that a reset destroys
     std::vector<hip::QueueRecord> lifted;
     std::optional<hip::AsideOfCaptures> aside;
 };

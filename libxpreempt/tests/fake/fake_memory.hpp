@@ -103,6 +103,9 @@ EXPORT int hipMemcpyPeerAsync(void*, int to, const void*, int, std::size_t, void
 }
 // Frees what was allocated on the device, and keeps its queues.
 EXPORT int hipDeviceReset() {
+    for (const void* stream : living())
+        if (static_cast<const Stream*>(stream)->device == current_device)
+            note_death(stream); // the object stays
     const std::lock_guard lock(hip_mutex);
     std::erase_if(allocated, [](const auto& memory) {
         if (memory.second == current_device)

@@ -227,11 +227,12 @@ using fake::max_devices;
 thread_local int current_device = 0;
 
 std::mutex dead_mutex;
-std::set<const void*> dead; // streams
+std::set<const void*> dead, alive; // streams
+std::atomic<bool> all_known{true}; // false: there was no memory, and uses go unnoticed
 
 bool is_dead(const void* stream) {
     const std::lock_guard lock(dead_mutex);
-    return dead.contains(stream);
+    return all_known && dead.contains(stream);
 }
 // HIP has freed a part of a stream that it destroys, and all of it then. Not in launches, whose
 // instructions are counted, and which are never the library's own.
@@ -241,13 +242,22 @@ void note_use(const void* stream) {
 }
 void note_death(const void* stream) try {
     const std::lock_guard lock(dead_mutex);
+    alive.erase(stream);
     dead.insert(stream);
-} catch (const std::bad_alloc&) { // then its uses go unnoticed
+} catch (const std::bad_alloc&) {
+    all_known = false;
 }
 // A later stream may have its handle.
-void note_birth(const void* stream) {
+void note_birth(const void* stream) try {
     const std::lock_guard lock(dead_mutex);
     dead.erase(stream);
+    alive.insert(stream);
+} catch (const std::bad_alloc&) {
+    all_known = false;
+}
+std::set<const void*> living() {
+    const std::lock_guard lock(dead_mutex);
+    return alive;
 }
 
 HsaQueue* create_hsa_queue() {

@@ -15,6 +15,7 @@
 #include <thread>
 
 extern "C" {
+int hipDeviceReset();
 int hipEventCreateWithFlags(void** event, unsigned flags);
 int hipEventDestroy(void* event);
 int hipEventRecord(void* event, void* stream);
@@ -240,6 +241,46 @@ TEST(CallsIntoHipTest, a_stream_is_destroyed_after_the_waits_for_it) {
     fake_hip()->destroys_slowly = false;
     fake_hip()->unfinished = false;
     program.join();
+    EXPECT_EQ(0U, fake_hip()->used_dying);
+}
+
+// HIP destroys the streams of a device that is reset.
+TEST(CallsIntoHipTest, a_device_is_reset_after_the_waits_for_it) {
+    fake_choose_driver();
+    ASSERT_EQ(0, xp_start()) << xp_last_detail();
+    void* const stream = new_stream();
+    ASSERT_EQ(0, put_packet(stream, nullptr));
+    fake_hip()->unfinished = true;
+    fake_hip()->running[0] = stream;
+    std::thread waits([=] { EXPECT_EQ(0, xp_stream_wait(stream)) << xp_last_detail(); });
+    until([] { return fake_hip()->synchronizing != 0; });
+    std::atomic<bool> reset{false};
+    std::thread program([&] {
+        EXPECT_EQ(0, hipDeviceReset());
+        reset = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_FALSE(reset);
+    fake_hip()->running[0] = nullptr;
+    waits.join();
+    program.join();
+    EXPECT_EQ(0U, fake_hip()->used_dying);
+}
+
+TEST(CallsIntoHipTest, none_is_about_a_marker_of_a_stream_that_a_reset_destroyed) {
+    fake_choose_driver();
+    ASSERT_EQ(0, xp_start()) << xp_last_detail();
+    void* const stream = new_stream();
+    xp_xqueue_t xqueue{};
+    ASSERT_EQ(0, xp_xqueue_create(stream, nullptr, &xqueue)) << xp_last_detail();
+    std::uint64_t ticket = 0;
+    ASSERT_EQ(0, xp_xqueue_submit(xqueue, put_packet, nullptr, &ticket)) << xp_last_detail();
+    fake_hip()->unfinished = true;
+    EXPECT_EQ(-ETIMEDOUT, xp_xqueue_wait_for(xqueue, ticket, 0));
+    fake_hip()->unfinished = false;
+    ASSERT_EQ(0, hipDeviceReset());
+    EXPECT_EQ(0, xp_xqueue_wait_for(xqueue, ticket, 0)) << xp_last_detail();
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
     EXPECT_EQ(0U, fake_hip()->used_dying);
 }
 

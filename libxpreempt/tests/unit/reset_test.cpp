@@ -147,7 +147,7 @@ TEST_F(ResetTest, work_ends_with_a_stream_that_a_reset_destroys) {
     EXPECT_EQ(0, hipStreamDestroy(high)); // the fake's reset has kept it
 }
 
-// HIP goes down then, and a thread waits for the end of the work.
+// HIP goes down then, and a thread waits for the end of the work, as the reset does.
 TEST_F(ResetTest, no_thread_is_in_hip_when_the_process_ends) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_EXIT(
@@ -158,11 +158,11 @@ TEST_F(ResetTest, no_thread_is_in_hip_when_the_process_ends) {
             fake_hip()->running[0] = high;
             launch(high);
             until([] { return fake_hip()->synchronizing != 0; });
-            hipDeviceReset();
             std::thread([] {
                 std::this_thread::sleep_for(std::chrono::milliseconds(200));
                 fake_hip()->running[0] = nullptr;
             }).detach();
+            hipDeviceReset();
             std::exit(0);
         },
         ::testing::ExitedWithCode(0), "");
