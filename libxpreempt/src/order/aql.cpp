@@ -3,7 +3,6 @@
 #include "order/aql.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 namespace xpreempt::order {
 
@@ -19,10 +18,9 @@ constexpr std::size_t value_signal_at = 8, value_at = 16, mask_at = 24, conditio
 // The same place in every packet.
 constexpr std::size_t completion_at = 56;
 
+// Another thread may be writing the packet.
 template <typename T> T read_at(const std::byte* packet, std::size_t offset) {
-    T value;
-    std::memcpy(&value, packet + offset, sizeof value);
-    return value;
+    return __atomic_load_n(reinterpret_cast<const T*>(packet + offset), __ATOMIC_RELAXED);
 }
 
 // hsa_signal_condition32_t

@@ -302,7 +302,8 @@ void put_packets(HsaQueue* queue, unsigned count, std::uint32_t header = dispatc
     for (std::uint64_t i = first; i < first + count; ++i) {
         auto* packet = queue->ring[i % ring_packets];
         if (header == barrier_header)
-            std::memcpy(packet + 2, &fake_hip()->waits_for, sizeof fake_hip()->waits_for);
+            __atomic_store_n(reinterpret_cast<std::uint64_t*>(packet + 2), fake_hip()->waits_for,
+                             __ATOMIC_RELAXED);
         reinterpret_cast<std::atomic<std::uint32_t>*>(packet)->store(header);
     }
     if (seam == fake::Seam::store)
