@@ -12,6 +12,11 @@
 #include <thread>
 #include <vector>
 
+extern "C" {
+int hipStreamBeginCapture(void* stream, int mode);
+int hipStreamEndCapture(void* stream, void** graph);
+}
+
 namespace {
 
 using test::errc_of;
@@ -71,6 +76,20 @@ protected:
     StreamRef stream = new_stream();
     XQueue xqueue = must(XQueue::create(stream));
 };
+
+// Then the xqueue stays.
+TEST_F(FaceCommandsTest, callables_outlive_an_xqueue_that_ends_in_a_capture) {
+    const xp_xqueue_t handle = xqueue.get();
+    must(xqueue.suspend());
+    must(xqueue.submit(counted()));
+    ASSERT_EQ(0, hipStreamBeginCapture(stream.get(), 0));
+    {
+        const XQueue ends = std::move(xqueue);
+    }
+    EXPECT_EQ(1, living);
+    ASSERT_EQ(0, hipStreamEndCapture(stream.get(), nullptr));
+    EXPECT_EQ(0, xp_xqueue_destroy(handle));
+}
 
 TEST_F(FaceCommandsTest, a_callable_is_called_with_the_stream_in_the_type_that_it_takes) {
     std::vector<void*> seen;

@@ -264,8 +264,10 @@ private:
     }
 
     void destroy() noexcept {
-        // In a launch of its own the xqueue stays, and so must the callables that it launches.
-        if (xqueue_.handle != 0 && xp_xqueue_destroy(xqueue_) == -EDEADLK)
+        // The xqueue stays in a launch of its own and in a capture, and so must the callables that
+        // it launches.
+        const int answer = xqueue_.handle != 0 ? xp_xqueue_destroy(xqueue_) : 0;
+        if (answer == -EDEADLK || answer == -EBUSY)
             (void)commands_.release();
     }
 
