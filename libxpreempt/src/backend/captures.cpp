@@ -22,6 +22,13 @@ constexpr std::chrono::milliseconds until_it_waits{2};
 // A capture that others joined, or whose begin wasn't seen, ends without a notice: HIP is asked.
 constexpr std::chrono::milliseconds between_questions{20};
 
+// Other than its id, no later thread has it.
+std::uint64_t number_of_thread() {
+    static std::atomic<std::uint64_t> last{0};
+    thread_local const std::uint64_t number = ++last;
+    return number;
+}
+
 } // namespace
 
 // Called with the lock, after each change.
@@ -47,9 +54,9 @@ void Captures::change(const void* stream, bool destroys) {
         changed_.wait_for(lock, until_it_waits, [&] { return !is_waited_for(stream); });
 }
 
-void Captures::end_waits(const void* stream) {
+void Captures::end_waits(const void* stream, std::chrono::steady_clock::time_point deadline) {
     Lock lock(mutex_);
-    changed_.wait(lock, [&] { return !is_waited_for(stream); });
+    changed_.wait_until(lock, deadline, [&] { return !is_waited_for(stream); });
 }
 
 void Captures::changed(const void* stream) {
@@ -62,7 +69,7 @@ void Captures::began(const void* stream, bool captured) {
     const std::lock_guard lock(mutex_);
     changing_.extract(stream);
     if (captured) {
-        captured_[stream] = std::this_thread::get_id();
+        captured_[stream] = number_of_thread();
         ++num_begun_;
     }
     count();
@@ -87,17 +94,10 @@ bool Captures::has(const void* stream) {
     return captured_.contains(stream) || changing_.contains(stream);
 }
 
-bool Captures::ask(const hip::Functions* hip, const void* key, const void* handle) {
-    return hip == nullptr || !hip::is_handle(handle)
-               ? has(key)
-               : hip::is_captured(*hip, const_cast<void*>(handle));
-}
-
 // The calling thread has begun one.
 bool Captures::captures_here() const {
-    return std::ranges::any_of(captured_, [](const auto& captured) {
-        return captured.second == std::this_thread::get_id();
-    });
+    return std::ranges::any_of(
+        captured_, [](const auto& captured) { return captured.second == number_of_thread(); });
 }
 
 void Captures::wait_for_none() {
@@ -139,9 +139,9 @@ bool Captures::permit(Question& question, const hip::Functions* hip, const void*
         found = answer(lock, hip, key, handle, kind);
     }
     const bool allowed = found == Answer::yes;
-    if (allowed && kind == Kind::wait)
+    if (allowed && question.waits_)
         question.next_ = std::exchange(waits_, &question);
-    if (!allowed || kind == Kind::wait) {
+    if (!allowed || question.waits_) {
         --question.asked_;
         changed_.notify_all();
     }
@@ -150,7 +150,7 @@ bool Captures::permit(Question& question, const hip::Functions* hip, const void*
 
 bool Captures::is_waited_for(const void* stream) const {
     const Question* wait = waits_;
-    while (wait != nullptr && wait->key_ != stream)
+    while (stream != nullptr && wait != nullptr && wait->key_ != stream)
         wait = wait->next_;
     return wait != nullptr;
 }

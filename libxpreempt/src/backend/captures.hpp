@@ -13,7 +13,6 @@
 #include <map>
 #include <mutex>
 #include <set>
-#include <thread>
 
 namespace xpreempt::backend {
 
@@ -35,9 +34,10 @@ public:
     // destroys it. Waits for the questions about that stream; but no longer than they can take
     // where no lock of HIP's is in the way.
     void change(const void* stream, bool destroys = false);
-    // Between change() and the destruction: waits until no thread waits for an event of the stream,
-    // where HIP looks at it. HIP then waits for the work of the stream as well.
-    void end_waits(const void* stream);
+    // Until no thread waits for an event of the stream, or of any for null: HIP looks at it there.
+    // Between change() and the destruction, where HIP waits for the work of the stream as well.
+    void end_waits(const void* stream, std::chrono::steady_clock::time_point deadline =
+                                           std::chrono::steady_clock::time_point::max());
     void changed(const void* stream);
     void began(const void* stream, bool captured); // in place of changed()
     void ended(const void* stream);
@@ -47,7 +47,9 @@ public:
     // by an event of it, so is_captured() asks HIP; not about default streams.
     [[nodiscard]] bool has(const void* stream);
     [[nodiscard]] bool is_captured(const hip::Functions* hip, const void* key, const void* handle) {
-        return any() && ask(hip, key, handle);
+        return any() && (hip == nullptr || !hip::is_handle(handle)
+                             ? has(key)
+                             : hip::is_captured(*hip, const_cast<void*>(handle)));
     }
     // Until no stream is captured, or for ten seconds: the capture may wait for the caller. Not in
     // a thread that captures.
@@ -56,8 +58,8 @@ public:
     enum class Kind : std::uint8_t {
         harmless, // HIP allows it during a capture
         brief,
-        wait, // HIP looks for a capture when it begins. Comes after a capture of other threads, but
-              // not for longer than wait_for_none()
+        wait, // HIP looks for a capture when it begins. Comes after others, see wait_for_none()
+        wait_unless_captured,
     };
     // Permission to call HIP about a stream: the answer stays true while this object lives. False
     // if another thread destroys the stream, and if it is captured, unless that is harmless.
@@ -66,7 +68,7 @@ public:
         Question(Captures& captures, const hip::Functions* hip, const void* key, hip::Stream handle,
                  Kind kind = Kind::brief)
             : captures_(captures), asked_(captures.asked(key)), key_(key),
-              waits_(kind == Kind::wait) {
+              waits_(kind >= Kind::wait) {
             ++asked_; // before the look: change() does the reverse
             if (captures_.any() || waits_) [[unlikely]]
                 allowed_ = captures_.permit(*this, hip, key, handle, kind);
@@ -104,7 +106,6 @@ private:
 
     enum class Answer : std::uint8_t { yes, later, no };
     using Lock = std::unique_lock<std::mutex>;
-    bool ask(const hip::Functions* hip, const void* key, const void* handle);
     Answer answer(Lock& lock, const hip::Functions* hip, const void* key, hip::Stream handle,
                   Kind kind);
     bool permit(Question& question, const hip::Functions* hip, const void* key, hip::Stream handle,
@@ -122,9 +123,9 @@ private:
     std::atomic<std::uint64_t> num_begun_{0}, num_destroyed_{0};
     std::mutex mutex_; // all below
     std::condition_variable changed_;
-    std::map<const void*, std::thread::id> captured_;
-    Question* waits_ = nullptr;                 // a list: a wait must not need memory
-    std::multimap<const void*, bool> changing_; // by a call in progress; true: it destroys it
+    std::map<const void*, std::uint64_t> captured_; // by which thread
+    Question* waits_ = nullptr;                     // a list: a wait must not need memory
+    std::multimap<const void*, bool> changing_;     // by a call in progress; true: it destroys it
 };
 
 } // namespace xpreempt::backend

@@ -13,10 +13,9 @@ namespace {
 
 class EventMarker final : public xqueue::Marker {
 public:
-    EventMarker(std::shared_ptr<EventPool> events, const void* key, hip::Stream stream)
-        : events_(std::move(events)), hip_(events_->hip()), key_(key), stream_(stream),
-          destroyed_(events_->captures().num_destroyed()),
-          birth_(events_->mapping().birth_of(key)) {}
+    EventMarker(std::shared_ptr<EventPool> events, hip::Stream stream, Captures::Kind wait)
+        : events_(std::move(events)), hip_(events_->hip()), stream_(stream), wait_(wait),
+          destroyed_(events_->captures().num_destroyed()) {}
     ~EventMarker() override {
         if (event_ != nullptr)
             events_->give_back(event_);
@@ -35,7 +34,7 @@ public:
     Result<void> wait() override {
         const Ungated ungated;
         const hip::AsideOfCaptures aside(hip_);
-        const auto question = ask(Captures::Kind::wait);
+        const auto question = ask(wait_);
         if (is_gone())
             return {};
         return question ? hip::check(hip_.event_synchronize(event_)) : fail(EBUSY, Op::wait);
@@ -60,7 +59,7 @@ public:
 
 private:
     [[nodiscard]] Captures::Question ask(Captures::Kind kind = Captures::Kind::brief) const {
-        return {events_->captures(), &hip_, key_, stream_, kind};
+        return {events_->captures(), &hip_, events_->key(), stream_, kind};
     }
     [[nodiscard]] bool is_complete() const {
         const auto question = ask();
@@ -68,15 +67,14 @@ private:
     }
     // Its stream, which HIP looks at for the event. Asked in a question, it doesn't end meanwhile.
     [[nodiscard]] bool is_gone() const {
-        return events_->captures().num_destroyed() != destroyed_ &&
-               events_->mapping().birth_of(key_) != birth_;
+        return events_->captures().num_destroyed() != destroyed_ && !events_->lives();
     }
 
     const std::shared_ptr<EventPool> events_;
     const hip::Functions& hip_;
-    const void* const key_;
     const hip::Stream stream_; // a question about an event is one about this
-    const std::uint64_t destroyed_, birth_;
+    const Captures::Kind wait_;
+    const std::uint64_t destroyed_; // streams, when it was placed
     hip::Event event_ = nullptr;
 };
 
@@ -113,15 +111,15 @@ void EventPool::give_back(hip::Event event) {
 }
 
 Result<std::shared_ptr<xqueue::Marker>> place_marker(const std::shared_ptr<EventPool>& events,
-                                                     const void* key, hip::Stream stream) try {
+                                                     hip::Stream stream, Captures::Kind wait) try {
     const Ungated ungated;
     const hip::AsideOfCaptures aside(events->hip());
     const hip::OnDevice scope(events->hip(), events->device());
     TRY(scope.result());
-    const Captures::Question question(events->captures(), &events->hip(), key, stream);
+    const Captures::Question question(events->captures(), &events->hip(), events->key(), stream);
     if (!question)
         return fail(EBUSY, Op::call_hip);
-    auto marker = std::make_shared<EventMarker>(events, key, stream);
+    auto marker = std::make_shared<EventMarker>(events, stream, wait);
     const auto event = TRY(events->take());
     marker->own(event);
     TRY(hip::check(events->hip().event_record(event, stream)));

@@ -25,8 +25,8 @@ Result<void> wait_for_marker(const Result<std::shared_ptr<xqueue::Marker>>& mark
 Result<std::shared_ptr<xqueue::Marker>> Gates::mark(hip::Stream key, hip::Stream handle,
                                                     int device) try {
     const auto hip = TRY(find_hip_());
-    return place_marker(std::make_shared<EventPool>(*hip, mapping_, captures_, device), key,
-                        handle);
+    return place_marker(std::make_shared<EventPool>(*hip, mapping_, captures_, key, device), handle,
+                        Captures::Kind::wait_unless_captured); // it counts as idle
 } catch (const std::bad_alloc&) {
     return fail(ENOMEM, Op::allocate);
 }

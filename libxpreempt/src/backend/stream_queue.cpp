@@ -232,7 +232,7 @@ Result<void> StreamQueue::launch(const xqueue::Launch& launch) {
 }
 
 Result<std::shared_ptr<xqueue::Marker>> StreamQueue::mark() {
-    auto marker = place_marker(events_, key_, stream_);
+    auto marker = place_marker(events_, stream_);
     if (marker)
         last_marker_ = *marker;
     return marker;

@@ -61,7 +61,7 @@ public:
           device_(device), rules_(rules), calls_(std::move(calls)),
           hold_(environment.mapping, environment.holds, key_, stream, calls_), own_launch_(*this),
           events_(std::make_shared<EventPool>(environment.hip, environment.mapping,
-                                              environment.captures, device)) {}
+                                              environment.captures, key_, device)) {}
     ~StreamQueue() override;
     StreamQueue(const StreamQueue&) = delete;
     StreamQueue& operator=(const StreamQueue&) = delete;

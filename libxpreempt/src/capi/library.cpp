@@ -363,6 +363,8 @@ void Library::let_everything_run() {
         });
     });
     try_until(deadline, [&] { (void)gates_.wait_for_calls(deadline); });
+    // HIP must not go down while one of our threads is in it.
+    try_until(deadline, [&] { gates_.captures().end_waits(nullptr, deadline); });
 }
 
 } // namespace xpreempt::capi

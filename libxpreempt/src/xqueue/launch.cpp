@@ -28,15 +28,14 @@ constexpr std::uint64_t room_poll_ns = 10'000;
 // The time in which this thread launches. Comes with mutex_ locked and leaves it locked.
 class XQueue::Turn {
 public:
-    Turn(XQueue& queue, Lock& lock, bool into_graph = false) : queue_(queue), lock_(lock) {
+    Turn(XQueue& queue, Lock& lock) : queue_(queue), lock_(lock) {
         queue_.launching_ = true;
-        queue_.into_graph_ = into_graph;
         queue_.launcher_.store(std::this_thread::get_id(), std::memory_order_relaxed);
         lock_.unlock();
     }
     ~Turn() {
         lock_.lock();
-        queue_.launching_ = queue_.into_graph_ = false;
+        queue_.launching_ = false;
         queue_.launcher_.store({}, std::memory_order_relaxed);
     }
     Turn(const Turn&) = delete;
@@ -120,11 +119,13 @@ Result<Ticket> XQueue::launch_captured(const Command& command) {
     ++statistics_.submitted;
     const Launch launch{command, ticket, completed_, true};
     Error error{0, Op::launch};
+    into_graph_ = true;
     {
-        const Turn turn(*this, lock, true);
+        const Turn turn(*this, lock);
         if (const auto launched = launch_one(launch); !launched)
             error = launched.error();
     }
+    into_graph_ = false;
     if (error.errno_value == 0) {
         any_over_ = any_over_ || command.over != nullptr;
         ++statistics_.launched;
@@ -138,9 +139,7 @@ Result<Ticket> XQueue::launch_captured(const Command& command) {
     complete_if_idle();
     announce();
     wake_worker();
-    if (error.errno_value != 0)
-        return tl::make_unexpected(error);
-    return ticket;
+    return error.errno_value == 0 ? Result<Ticket>(ticket) : tl::make_unexpected(error);
 }
 
 // Completes what has passed. If nothing has, polls for a moment, unless that was in vain before.
@@ -200,7 +199,9 @@ std::size_t XQueue::launch(Lock& lock, std::span<Attempt> attempts) {
     bool mark = false;
     {
         const Turn turn(*this, lock);
-        while (tried < count && withheld_.load(std::memory_order_relaxed) == 0) {
+        // The caller knows for the first one that the stream isn't captured.
+        while (tried < count && withheld_.load(std::memory_order_relaxed) == 0 &&
+               (tried == 0 || !is_captured())) {
             Attempt& attempt = attempts[tried++];
             if (const auto answer = launch_one(attempt.launch); answer)
                 ++launched;

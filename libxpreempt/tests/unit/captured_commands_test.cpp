@@ -18,6 +18,12 @@ int put_packet(void* stream, void*) {
     return hipMemsetAsync(nullptr, 0, 4, stream);
 }
 
+int in_graph(void* stream) {
+    int status = 0;
+    EXPECT_EQ(0, hipStreamIsCapturing(stream, &status));
+    return status != 0 ? 1 : 0;
+}
+
 std::atomic<bool> begun, goes_on;
 std::atomic<int> launched, overs;
 
@@ -101,6 +107,59 @@ TEST_F(CapturedCommandsTest, one_behind_a_launch_that_captures_is_suspended) {
     second.join();
     EXPECT_EQ(0, launched);
     EXPECT_EQ(0, xp_xqueue_resume(xqueue));
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+}
+
+// A capture begins after a second, also while a launch is slow.
+TEST_F(CapturedCommandsTest, those_from_before_stay_out_of_it) {
+    const xp_xqueue_t xqueue = xqueue_of(other);
+    ASSERT_EQ(0, xp_xqueue_suspend(xqueue, 0, nullptr)) << xp_last_detail();
+    submit(xqueue, [](void*, void*) {
+        begun = true;
+        test::until([] { return goes_on.load(); });
+        return 0;
+    });
+    for (int i = 0; i < 8; ++i)
+        submit(xqueue, [](void* stream, void*) {
+            launched += in_graph(stream);
+            return put_packet(stream, nullptr);
+        });
+    ASSERT_EQ(0, xp_xqueue_resume(xqueue));
+    test::until([] { return begun.load(); });
+    ASSERT_EQ(0, hipStreamBeginCapture(other, 0));
+    goes_on = true;
+    wait_for_turn();
+    ASSERT_EQ(0, hipStreamEndCapture(other, nullptr));
+    EXPECT_EQ(0, xp_xqueue_wait_all(xqueue)) << xp_last_detail();
+    EXPECT_EQ(0, launched);
+    EXPECT_EQ(9, overs);
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+}
+
+// The first thread's id is free when it has ended.
+TEST_F(CapturedCommandsTest, a_later_thread_with_the_same_id_waits_for_the_capture) {
+    const xp_xqueue_t xqueue = xqueue_of(other);
+    fake_hip()->running[0] = other;
+    const std::uint64_t ticket = submit(xqueue, count);
+    std::thread ends([&] { // before the others, or it would get the id
+        test::until([] { return begun.load(); });
+        wait_for_turn();
+        EXPECT_EQ(0, hipStreamEndCapture(other, nullptr));
+    });
+    std::thread::id captures;
+    std::thread([&] {
+        captures = std::this_thread::get_id();
+        EXPECT_EQ(0, hipStreamBeginCapture(other, 2));
+    }).join();
+    fake_hip()->running[0] = nullptr;
+    for (bool waited = false; !waited;)
+        std::thread([&] {
+            if (std::this_thread::get_id() != captures)
+                return;
+            waited = begun = true;
+            EXPECT_EQ(0, xp_xqueue_wait(xqueue, ticket)) << xp_last_detail();
+        }).join();
+    ends.join();
     EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
 }
 

@@ -168,6 +168,32 @@ TEST_F(ResetTest, no_thread_is_in_hip_when_the_process_ends) {
         ::testing::ExitedWithCode(0), "");
 }
 
+int launch_command(void* stream, void*) {
+    return launch(stream);
+}
+
+void exit_beside_a_full_xqueue(void* stream) {
+    xp_xqueue_options options = XP_XQUEUE_OPTIONS_INIT;
+    options.threshold = options.batch = 1;
+    xp_xqueue_t xqueue{};
+    EXPECT_EQ(0, xp_xqueue_create(stream, &options, &xqueue));
+    fake_hip()->running[0] = stream;
+    for (int i = 0; i < 3; ++i)
+        EXPECT_EQ(0, xp_xqueue_submit(xqueue, launch_command, nullptr, nullptr));
+    until([] { return fake_hip()->synchronizing != 0; });
+    std::thread([] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        fake_hip()->running[0] = nullptr;
+    }).detach();
+    std::exit(0);
+}
+
+// An xqueue's thread waits for room.
+TEST_F(ResetTest, no_thread_of_an_xqueue_is_in_hip_when_the_process_ends) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(exit_beside_a_full_xqueue(low), ::testing::ExitedWithCode(0), "");
+}
+
 // HIP waits for no stream of another device.
 TEST_F(ResetTest, a_reset_starts_no_queue_of_another_device) {
     ASSERT_EQ(0, xp_stream_hold(low, 0, nullptr)) << xp_last_detail();
