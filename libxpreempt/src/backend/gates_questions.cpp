@@ -105,8 +105,6 @@ bool Gates::is_done(hip::Event event, const std::optional<RecordedEvents::Where>
     const RecordedEvents::Where where = recorded.value_or(RecordedEvents::Where{});
     const Captures::Question question(captures_, *hip, where.stream,
                                       const_cast<void*>(where.handle));
-    if (is_handle(where.handle) && mapping_.birth_of(where.stream) == 0)
-        return true; // HIP has waited for its work, and would look at the stream
     const hip::AsideOfCaptures aside(**hip);
     return question && (*hip)->event_query(event) != hip::error_not_ready;
 }

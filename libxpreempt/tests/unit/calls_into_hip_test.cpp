@@ -16,9 +16,6 @@
 
 extern "C" {
 int hipDeviceReset();
-int hipEventCreateWithFlags(void** event, unsigned flags);
-int hipEventDestroy(void* event);
-int hipEventRecord(void* event, void* stream);
 int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
 int hipSetDevice(int device);
 int hipStreamBeginCapture(void* stream, int mode);
@@ -26,7 +23,6 @@ int hipStreamCreate(void** stream);
 int hipStreamDestroy(void* stream);
 int hipStreamEndCapture(void* stream, void** graph);
 int hipStreamSynchronize(void* stream);
-int hipStreamWaitEvent(void* stream, void* event, unsigned flags);
 }
 
 namespace {
@@ -298,20 +294,6 @@ TEST(CallsIntoHipTest, none_is_about_a_marker_of_a_stream_that_is_gone) {
     EXPECT_EQ(0, xp_xqueue_wait_for(xqueue, ticket, 0)) << xp_last_detail();
     EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
     EXPECT_EQ(0U, fake_hip()->used_dying);
-}
-
-// HIP itself looks whether the stream of the event is there, in this call alone.
-TEST(CallsIntoHipTest, none_is_about_an_event_of_a_stream_that_is_gone) {
-    void* streams[3]{};
-    ASSERT_NO_FATAL_FAILURE(hold_first(streams));
-    void* event = nullptr;
-    ASSERT_EQ(0, hipEventCreateWithFlags(&event, 0));
-    ASSERT_EQ(0, hipEventRecord(event, streams[2]));
-    EXPECT_EQ(0, hipStreamDestroy(streams[2]));
-    EXPECT_EQ(0, hipStreamWaitEvent(streams[1], event, 0));
-    EXPECT_EQ(0U, fake_hip()->used_dying);
-    EXPECT_EQ(0, xp_stream_release(streams[0])) << xp_last_detail();
-    EXPECT_EQ(0, hipEventDestroy(event));
 }
 
 TEST(CallsIntoHipTest, streams_end_beside_touches_and_waits) {
