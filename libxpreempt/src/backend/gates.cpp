@@ -218,8 +218,10 @@ void Gates::enter(const Call& call) {
             }
     }
     enter_held(call);
-    if (changing != nullptr) // what they wait for runs now
-        captures_.end_waits(changing);
+    if (is_kernel(call.call_class)) // most calls
+        return;
+    if (call.call_class == CallClass::stream_destroy) // what they wait for runs now
+        captures_.end_waits(call.stream);
     if (call.call_class == CallClass::device_reset) {
         for (const void* dying : thread_state().dying)
             captures_.end_waits(dying);
