@@ -263,36 +263,22 @@ TEST(CallsIntoHipTest, a_device_is_reset_after_the_waits_for_it) {
     EXPECT_EQ(0U, fake_hip()->used_dying);
 }
 
-TEST(CallsIntoHipTest, none_is_about_a_marker_of_a_stream_that_a_reset_destroyed) {
-    fake_choose_driver();
-    ASSERT_EQ(0, xp_start()) << xp_last_detail();
-    void* const stream = new_stream();
-    xp_xqueue_t xqueue{};
-    ASSERT_EQ(0, xp_xqueue_create(stream, nullptr, &xqueue)) << xp_last_detail();
-    std::uint64_t ticket = 0;
-    ASSERT_EQ(0, xp_xqueue_submit(xqueue, put_packet, nullptr, &ticket)) << xp_last_detail();
-    fake_hip()->unfinished = true;
-    EXPECT_EQ(-ETIMEDOUT, xp_xqueue_wait_for(xqueue, ticket, 0));
-    fake_hip()->unfinished = false;
-    ASSERT_EQ(0, hipDeviceReset());
-    EXPECT_EQ(0, xp_xqueue_wait_for(xqueue, ticket, 0)) << xp_last_detail();
-    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
-    EXPECT_EQ(0U, fake_hip()->used_dying);
-}
-
 TEST(CallsIntoHipTest, none_is_about_a_marker_of_a_stream_that_is_gone) {
     fake_choose_driver();
     ASSERT_EQ(0, xp_start()) << xp_last_detail();
-    void* const stream = new_stream();
-    xp_xqueue_t xqueue{};
-    ASSERT_EQ(0, xp_xqueue_create(stream, nullptr, &xqueue)) << xp_last_detail();
-    std::uint64_t ticket = 0;
-    ASSERT_EQ(0, xp_xqueue_submit(xqueue, put_packet, nullptr, &ticket)) << xp_last_detail();
-    fake_hip()->unfinished = true;
-    EXPECT_EQ(-ETIMEDOUT, xp_xqueue_wait_for(xqueue, ticket, 0));
-    EXPECT_EQ(0, hipStreamDestroy(stream));
-    EXPECT_EQ(0, xp_xqueue_wait_for(xqueue, ticket, 0)) << xp_last_detail();
-    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+    for (int (*const end)(void*) : {hipStreamDestroy, +[](void*) { return hipDeviceReset(); }}) {
+        void* const stream = new_stream();
+        xp_xqueue_t xqueue{};
+        ASSERT_EQ(0, xp_xqueue_create(stream, nullptr, &xqueue)) << xp_last_detail();
+        std::uint64_t ticket = 0;
+        ASSERT_EQ(0, xp_xqueue_submit(xqueue, put_packet, nullptr, &ticket)) << xp_last_detail();
+        fake_hip()->unfinished = true;
+        EXPECT_EQ(-ETIMEDOUT, xp_xqueue_wait_for(xqueue, ticket, 0));
+        fake_hip()->unfinished = false;
+        ASSERT_EQ(0, end(stream));
+        EXPECT_EQ(0, xp_xqueue_wait_for(xqueue, ticket, 0)) << xp_last_detail();
+        EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+    }
     EXPECT_EQ(0U, fake_hip()->used_dying);
 }
 
