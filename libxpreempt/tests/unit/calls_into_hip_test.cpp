@@ -217,17 +217,24 @@ TEST(CallsIntoHipTest, a_stream_is_destroyed_after_its_touch) {
     program.join();
 }
 
-// HIP looks at the stream of an event when it begins to wait for it.
-TEST(CallsIntoHipTest, a_stream_is_destroyed_after_the_waits_for_it) {
+// The thread is in hipEventSynchronize() until running[0] is null.
+void wait_for_long_work(void*& stream, std::thread& waits) {
     fake_choose_driver();
     ASSERT_EQ(0, xp_start()) << xp_last_detail();
-    void* const stream = new_stream();
+    stream = new_stream();
     ASSERT_EQ(0, put_packet(stream, nullptr));
     fake_hip()->unfinished = true;
     fake_hip()->running[0] = stream;
-    fake_hip()->destroys_slowly = true;
-    std::thread waits([=] { EXPECT_EQ(0, xp_stream_wait(stream)) << xp_last_detail(); });
+    waits = std::thread([on = stream] { EXPECT_EQ(0, xp_stream_wait(on)) << xp_last_detail(); });
     until([] { return fake_hip()->synchronizing != 0; });
+}
+
+// HIP looks at the stream of an event when it begins to wait for it.
+TEST(CallsIntoHipTest, a_stream_is_destroyed_after_the_waits_for_it) {
+    void* stream = nullptr;
+    std::thread waits;
+    ASSERT_NO_FATAL_FAILURE(wait_for_long_work(stream, waits));
+    fake_hip()->destroys_slowly = true;
     std::thread program([=] { EXPECT_EQ(0, hipStreamDestroy(stream)); });
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     EXPECT_EQ(nullptr, fake_hip()->dying);
@@ -242,14 +249,9 @@ TEST(CallsIntoHipTest, a_stream_is_destroyed_after_the_waits_for_it) {
 
 // HIP destroys the streams of a device that is reset.
 TEST(CallsIntoHipTest, a_device_is_reset_after_the_waits_for_it) {
-    fake_choose_driver();
-    ASSERT_EQ(0, xp_start()) << xp_last_detail();
-    void* const stream = new_stream();
-    ASSERT_EQ(0, put_packet(stream, nullptr));
-    fake_hip()->unfinished = true;
-    fake_hip()->running[0] = stream;
-    std::thread waits([=] { EXPECT_EQ(0, xp_stream_wait(stream)) << xp_last_detail(); });
-    until([] { return fake_hip()->synchronizing != 0; });
+    void* stream = nullptr;
+    std::thread waits;
+    ASSERT_NO_FATAL_FAILURE(wait_for_long_work(stream, waits));
     std::atomic<bool> reset{false};
     std::thread program([&] {
         EXPECT_EQ(0, hipDeviceReset());
