@@ -220,7 +220,7 @@ void Gates::enter(const Call& call) {
     enter_held(call);
     if (is_kernel(call.call_class)) // most calls
         return;
-    if (call.call_class == CallClass::stream_destroy) // what they wait for runs now
+    if (call.call_class == CallClass::stream_destroy) // after enter_held(): its queues run now
         captures_.end_waits(call.stream);
     if (call.call_class == CallClass::device_reset) {
         for (const void* dying : thread_state().dying)

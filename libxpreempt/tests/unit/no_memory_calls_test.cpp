@@ -428,7 +428,6 @@ TEST_F(NoMemoryCallsTest, a_notice_comes) {
     EXPECT_EQ(0, hipStreamDestroy(stream));
 }
 
-// The order thread tries it again, and reads the rings because of the other stream.
 // A command that was launched counts, and one that was not leaves no gap.
 TEST_F(NoMemoryCallsTest, a_command_is_launched_into_a_capture_with_its_ticket_or_not_at_all) {
     for (int number = 0; number < 3; ++number) {
@@ -453,6 +452,7 @@ TEST_F(NoMemoryCallsTest, a_command_is_launched_into_a_capture_with_its_ticket_o
     }
 }
 
+// The order thread tries it again, and reads the rings because of the other stream.
 TEST_F(NoMemoryCallsTest, a_start_that_was_refused_is_made_beside_a_held_stream) {
     void* const stream = new_stream();
     void* const held = new_stream();

@@ -7,7 +7,7 @@
 namespace xpreemptd {
 
 struct ResidencyParameters {
-    unsigned stay = 10; // times what the last moves took
+    unsigned stay = 10; // times MemoryView::last_moves, in VRAM
     std::chrono::nanoseconds least_stay =
         std::chrono::seconds{1};                              // also of a job that has never moved
     std::chrono::nanoseconds retry = std::chrono::seconds{1}; // after a move that failed

@@ -28,7 +28,7 @@ struct MemoryView {
     std::vector<GpuBytes> on; // one a GPU
     bool may_leave = false;
     bool moving = false;           // now; it isn't asked to move again
-    sched::Duration last_moves{0}; // what its last way out and its last way back took
+    sched::Duration last_moves{0}; // the last move out of VRAM and the last one back, together
     sched::Duration park_after =
         sched::Duration::max();       // idle for so long, it leaves even if no job needs room
     Time wanted_since{};              // the allocation that waits, if there is one
