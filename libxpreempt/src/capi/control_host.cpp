@@ -130,7 +130,7 @@ std::vector<wire::Xqueue> ControlHost::xqueues() {
     std::vector<wire::Xqueue> xqueues;
     for (const auto& [handle, xqueue] : library_.xqueues.entries()) {
         const xqueue::State state = xqueue->state();
-        const xqueue::Statistics statistics = xqueue->statistics();
+        const struct xp_xqueue_stats statistics = xqueue->statistics();
         const xqueue::LevelChoice level = xqueue->level();
         const Labels::Xqueue label = library_.labels.of_xqueue(handle);
         wire::Xqueue record{};
@@ -145,8 +145,9 @@ std::vector<wire::Xqueue> ControlHost::xqueues() {
         record.launched = statistics.launched;
         record.completed = statistics.completed;
         record.dropped = statistics.dropped;
-        for (std::size_t i = 0; i < 3; ++i)
-            record.suspends_done[i] = statistics.suspends[i + 1];
+        record.suspends_done[0] = statistics.suspends_block;
+        record.suspends_done[1] = statistics.suspends_deactivate;
+        record.suspends_done[2] = statistics.suspends_interrupt;
         record.resumes = statistics.resumes;
         record.hw_failures = statistics.hw_failures;
         record.last_suspend_ns = statistics.last_suspend_ns;

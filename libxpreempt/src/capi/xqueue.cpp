@@ -311,24 +311,7 @@ int xp_xqueue_query(xp_xqueue_t xqueue, struct xp_xqueue_state* state) {
 int xp_xqueue_get_stats(xp_xqueue_t xqueue, struct xp_xqueue_stats* stats) {
     return with_xqueue(xqueue, [&](xqueue::XQueue& found) -> Result<void> {
         TRY(check_size(stats, "xp_xqueue_stats"));
-        const xqueue::Statistics now = found.statistics();
-        struct xp_xqueue_stats ours{};
-        ours.submitted = now.submitted;
-        ours.launched = now.launched;
-        ours.launched_inline = now.launched_inline;
-        ours.relaunched = now.relaunched;
-        ours.launch_failures = now.launch_failures;
-        ours.completed = now.completed;
-        ours.dropped = now.dropped;
-        ours.suspends_block = now.suspends[XP_LEVEL_BLOCK];
-        ours.suspends_deactivate = now.suspends[XP_LEVEL_DEACTIVATE];
-        ours.suspends_interrupt = now.suspends[XP_LEVEL_INTERRUPT];
-        ours.resumes = now.resumes;
-        ours.hw_failures = now.hw_failures;
-        ours.last_suspend_ns = now.last_suspend_ns;
-        ours.max_suspend_ns = now.max_suspend_ns;
-        ours.last_resume_ns = now.last_resume_ns;
-        copy_out(stats, ours);
+        copy_out(stats, found.statistics());
         return {};
     });
 }

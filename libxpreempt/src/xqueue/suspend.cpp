@@ -176,7 +176,9 @@ Error XQueue::add_hold(Lock& lock, const SuspendMode& mode, Stopwatch& stopwatch
 }
 
 void XQueue::count_suspend(Level level, const Stopwatch& stopwatch) {
-    ++statistics_.suspends[static_cast<std::size_t>(level)];
+    ++(level == Level::block        ? statistics_.suspends_block
+       : level == Level::deactivate ? statistics_.suspends_deactivate
+                                    : statistics_.suspends_interrupt);
     statistics_.last_suspend_ns = stopwatch.ns();
     statistics_.max_suspend_ns = std::max(statistics_.max_suspend_ns, statistics_.last_suspend_ns);
 }

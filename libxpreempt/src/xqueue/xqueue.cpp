@@ -100,7 +100,7 @@ State XQueue::state() const {
             held_method_, pace_.threshold(), pace_.batch(), pace_.command_ns()};
 }
 
-Statistics XQueue::statistics() const {
+struct xp_xqueue_stats XQueue::statistics() const {
     const Lock lock(mutex_);
     return statistics_;
 }

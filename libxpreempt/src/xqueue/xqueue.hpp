@@ -24,24 +24,9 @@
 #include <set>
 #include <span>
 #include <thread>
+#include <xpreempt/stats.h>
 
 namespace xpreempt::xqueue {
-
-struct Statistics {
-    std::uint64_t submitted = 0;
-    std::uint64_t launched = 0;        // launches, those of relaunched commands included
-    std::uint64_t launched_inline = 0; // by the thread that submitted
-    std::uint64_t relaunched = 0;      // taken back by a deactivation, to be launched again
-    std::uint64_t launch_failures = 0;
-    std::uint64_t completed = 0;
-    std::uint64_t dropped = 0;
-    std::array<std::uint64_t, 4> suspends{}; // by the level that was reached
-    std::uint64_t resumes = 0;
-    std::uint64_t hw_failures = 0; // stops and markers that the hardware queue refused
-    std::uint64_t last_suspend_ns = 0;
-    std::uint64_t max_suspend_ns = 0;
-    std::uint64_t last_resume_ns = 0;
-};
 
 struct State {
     std::uint32_t suspends; // that weren't yet resumed
@@ -147,7 +132,7 @@ public:
     // Registering an observer starts a thread that lives as long as the XQueue.
     void observe(std::shared_ptr<Observer> observer) override;
     State state() const;
-    Statistics statistics() const;
+    struct xp_xqueue_stats statistics() const;
 
 private:
     using Lock = std::unique_lock<std::mutex>;
@@ -327,7 +312,7 @@ private:
     std::map<Ticket, Error> failures_; // of launches by the worker, until waited for
     std::multimap<Ticket, Notice> notices_;
     std::uint32_t telling_ = 0; // notices that are being called
-    Statistics statistics_;
+    struct xp_xqueue_stats statistics_{};
     std::shared_ptr<Observer> observer_;
     bool reported_work_ = false;
 
