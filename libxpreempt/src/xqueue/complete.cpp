@@ -168,7 +168,7 @@ Result<void> XQueue::finish(Lock& lock, Ticket ticket, Wake wake) {
         // Behind the last one there may be captured commands.
         const bool marked =
             !markers_.empty() && (markers_.back().ticket >= ticket || unmarked_ == 0);
-        if (ticket > launched_ || taking_back_ || hardware_held() || (!marked && launching_)) {
+        if (ticket > launched_ || taking_back_ || hardware_held() || (!marked && is_launching())) {
             await(lock, ticket);
             continue;
         }
@@ -224,7 +224,7 @@ bool XQueue::is_finished(Ticket ticket) const {
 // There is no marker behind it yet, and one can be placed.
 bool XQueue::may_mark(Ticket ticket) const {
     return unmarked_ > 0 && (markers_.empty() || markers_.back().ticket < ticket) &&
-           ticket <= launched_ && !launching_ && !taking_back_ && !hardware_held();
+           ticket <= launched_ && !is_launching() && !taking_back_ && !hardware_held();
 }
 
 Result<void> XQueue::reach(Lock& lock, Ticket ticket,
@@ -295,7 +295,7 @@ Result<std::uint64_t> XQueue::drop() {
         return fail(EDEADLK, Op::submit);
     Lock lock(mutex_);
     withheld_.fetch_add(1, std::memory_order_relaxed); // else a busy worker never stops launching
-    changed_.wait(lock, [this] { return !launching_ && !taking_back_; });
+    changed_.wait(lock, [this] { return !is_launching() && !taking_back_; });
     withheld_.fetch_sub(1, std::memory_order_relaxed);
     const std::uint64_t count = pending_;
     if (count == 0)

@@ -29,13 +29,11 @@ constexpr std::uint64_t room_poll_ns = 10'000;
 class XQueue::Turn {
 public:
     Turn(XQueue& queue, Lock& lock) : queue_(queue), lock_(lock) {
-        queue_.launching_ = true;
         queue_.launcher_.store(std::this_thread::get_id(), std::memory_order_relaxed);
         lock_.unlock();
     }
     ~Turn() {
         lock_.lock();
-        queue_.launching_ = false;
         queue_.launcher_.store({}, std::memory_order_relaxed);
     }
     Turn(const Turn&) = delete;
@@ -108,7 +106,7 @@ Result<Ticket> XQueue::launch_captured(const Command& command) {
     if (called_from_launch())
         return fail(EAGAIN, Op::submit);
     Lock lock(mutex_);
-    changed_.wait(lock, [this] { return !launching_ && !taking_back_; });
+    changed_.wait(lock, [this] { return !is_launching() && !taking_back_; });
     if (closed_)
         return fail(ESHUTDOWN, Op::submit);
     if (!is_captured())

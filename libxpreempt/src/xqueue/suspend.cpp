@@ -60,7 +60,7 @@ void XQueue::take_back(Ticket from) {
 
 Result<void> XQueue::deactivate(Lock& lock) {
     // The set of commands to take back is known only while no thread launches more.
-    changed_.wait(lock, [this] { return !launching_; });
+    changed_.wait(lock, [this] { return !is_launching(); });
     taking_back_ = true;
     lock.unlock();
     const auto deactivated = hw_->deactivate();
@@ -99,7 +99,7 @@ Error XQueue::stop_hardware(Lock& lock, const SuspendMode& mode) {
     Error missed{wanted < needed_level ? EOPNOTSUPP : 0, Op::choose_level};
     if ((mode.exact && wanted < needed_level) || wanted < mode.least)
         return missed;
-    if (wanted == Level::deactivate && launching_ && mode.patience == Patience::none)
+    if (wanted == Level::deactivate && is_launching() && mode.patience == Patience::none)
         return {EAGAIN, Op::suspend};
     Result<void> stopped;
     if (wanted == Level::deactivate)
@@ -128,8 +128,8 @@ void XQueue::start_hardware(Lock& lock) {
 // memory of kernel arguments, which comes only when the held queue runs: so it is let go from time
 // to time, longer each time.
 void XQueue::outlast_launch(Lock& lock, const SuspendMode& mode, Error& missed) {
-    const auto over = [this] { return !launching_; };
-    for (auto lift = first_lift; launching_; lift *= 2) {
+    const auto over = [this] { return !is_launching(); };
+    for (auto lift = first_lift; is_launching(); lift *= 2) {
         if (!hardware_held()) {
             changed_.wait(lock, over);
             continue; // it was a marker, and there may be another
@@ -194,7 +194,7 @@ Result<Level> XQueue::suspend(const SuspendMode& mode) {
     if (closed_)
         return fail(ESHUTDOWN, Op::suspend);
     Error missed = add_hold(lock, mode, stopwatch);
-    if (launching_) {
+    if (is_launching()) {
         stopwatch.start();
         outlast_launch(lock, mode, missed);
     }
@@ -286,7 +286,7 @@ Result<bool> XQueue::stop(Patience patience) {
         return tl::make_unexpected(missed);
     }
     count_suspend(held_level_, stopwatch);
-    return !launching_;
+    return !is_launching();
 }
 
 std::vector<QueueName> XQueue::queues() const {

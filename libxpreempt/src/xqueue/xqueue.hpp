@@ -60,9 +60,9 @@ inline bool is_momentary(const Error& error) {
 // function must not call back into its own XQueue except to submit; calls that would wait return
 // EDEADLK there. An exception out of it is a launch that failed with EIO.
 //
-// Only the thread that has set launching_ calls the hardware queue's launch() and mark(), and it
-// checks withheld_ before each launch. A suspend increments withheld_, then waits until launching_
-// is clear: so a thread that checked withheld_ before that launches nothing after the suspend.
+// Only the thread that is launcher_ calls the hardware queue's launch() and mark(), and it checks
+// withheld_ before each launch. A suspend increments withheld_, then waits until there is none: so
+// a thread that checked withheld_ before that launches nothing after the suspend.
 class XQueue final : public Holdable {
 public:
     XQueue(std::unique_ptr<HwQueue> hw, LaunchConfig config, Level highest);
@@ -199,9 +199,10 @@ private:
     void announce_progress();
     void announce();
     bool may_launch() const {
-        return !launching_ && withheld_.load(std::memory_order_relaxed) == 0;
+        return !is_launching() && withheld_.load(std::memory_order_relaxed) == 0;
     }
     Ticket launchable_from(Ticket ticket);
+    bool is_launching() const { return !launches_in({}); }
 
     // complete.cpp
     using Dropped = std::map<Ticket, Ticket>; // first to last
@@ -234,7 +235,7 @@ private:
     void deliver(Lock& lock, Ticket ticket, const Notice& notice);
     bool deliver(Lock& lock, Ticket from);
     void fail_notices(Lock& lock, Ticket until, const Error& error);
-    bool launches_work() const { return launching_ && !into_graph_; }
+    bool launches_work() const { return is_launching() && !into_graph_; }
     bool works() const { return pending_ > 0 || in_flight_ > 0 || launches_work(); }
     bool watching() const {
         return (observer_ != nullptr || !notices_.empty()) && broken_.errno_value == 0;
@@ -269,7 +270,7 @@ private:
     // Read without a lock: whether anybody is to be told, by who asks about itself, and as told
     // above.
     std::atomic<bool> observed_{false};
-    std::atomic<std::thread::id> launcher_;  // who has launching_
+    std::atomic<std::thread::id> launcher_;  // written under mutex_
     std::atomic<std::uint32_t> withheld_{0}; // reasons not to launch; written under mutex_
 
     mutable std::mutex mutex_;   // all below
@@ -300,7 +301,6 @@ private:
     std::uint32_t pending_ = 0;   // to be launched
     std::uint32_t in_flight_ = 0; // launched, and not known to be complete
     std::uint32_t unmarked_ = 0;  // of these, behind the last marker
-    bool launching_ = false;      // one thread is in the hardware queue's launch() or mark()
     bool into_graph_ = false;     // it launches into a capture, which is no work of the GPU
     bool taking_back_ = false;    // in the hardware queue's deactivate(): markers may be void
     bool worker_sleeps_ = false;
