@@ -143,7 +143,8 @@ int xp_xqueue_create(void *stream, const struct xp_xqueue_options *options, xp_x
  *
  * Rejects commands that another thread submits meanwhile (-ESHUTDOWN or -EBADF). -EDEADLK in a
  * launch function of the xqueue itself. -EBUSY during a capture of the stream if commands from
- * before it are unfinished.
+ * before it are unfinished. One that begins meanwhile waits up to two seconds; then the pending
+ * commands come after it, so another thread has to end it.
  */
 int xp_xqueue_destroy(xp_xqueue_t xqueue);
 

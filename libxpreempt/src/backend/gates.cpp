@@ -106,9 +106,9 @@ constexpr bool stays_in_queue(CallClass call_class) {
 thread_local Gates::FreeStream Gates::free_here{};
 
 Gates::Gates(const hip::Mapping& mapping, Holds& holds, QueueOrder& order, DirectStreams& direct,
-             FindHip find_hip, CaptureBegins capture_begins, Destroyed destroyed)
+             FindHip find_hip, BeginCapture begin_capture, Destroyed destroyed)
     : mapping_(mapping), holds_(holds), order_(order), direct_(direct),
-      find_hip_(std::move(find_hip)), capture_begins_(std::move(capture_begins)),
+      find_hip_(std::move(find_hip)), begin_capture_(std::move(begin_capture)),
       destroyed_(std::move(destroyed)) {
     holds_.on_change([this] { holds_changed(); });
     direct_.on_change([this] { choose_gate(); });
@@ -233,13 +233,14 @@ void Gates::enter(const Call& call) {
         if (const auto hip = find_hip_())
             hip::forget_kept_word(**hip);
     } else if (begins_capture(call)) {
-        capture_begins_(const_cast<void*>(call.stream));
-        captures_.change(call.stream);
+        begin_capture_(const_cast<void*>(call.stream));
     } else if (call.call_class == CallClass::event_edge && captures_.any()) {
         const auto recorded = events_.find(call.event);
+        changing = call.stream;
         if (recorded && is_captured(recorded->stream, recorded->handle))
-            capture_begins_(const_cast<void*>(call.stream)); // it joins
-        captures_.change(changing = call.stream);
+            begin_capture_(const_cast<void*>(call.stream)); // it joins
+        else
+            captures_.change(call.stream);
     }
 }
 

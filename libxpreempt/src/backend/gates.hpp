@@ -35,10 +35,10 @@ public:
     // Called before a stream is destroyed, and after those of a device were (null); in the
     // program's threads and without locks.
     using Destroyed = std::function<void(hip::Stream key)>;
-    // Called before a capture of the stream begins, in the same way.
-    using CaptureBegins = std::function<void(hip::Stream key)>;
+    // Called before a capture of the stream begins, in the same way; calls Captures::change().
+    using BeginCapture = std::function<void(hip::Stream key)>;
     Gates(const hip::Mapping& mapping, Holds& holds, QueueOrder& order, DirectStreams& direct,
-          FindHip find_hip, CaptureBegins capture_begins, Destroyed destroyed);
+          FindHip find_hip, BeginCapture begin_capture, Destroyed destroyed);
 
     Captures& captures() { return captures_; }
 
@@ -124,7 +124,7 @@ private:
     QueueOrder& order_;
     DirectStreams& direct_;
     const FindHip find_hip_;
-    const CaptureBegins capture_begins_;
+    const BeginCapture begin_capture_;
     const Destroyed destroyed_;
     Worked worked_;
     std::atomic<bool> watched_{false}; // worked_ is set

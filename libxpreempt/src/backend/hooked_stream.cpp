@@ -54,7 +54,7 @@ void HookedStream::end() {
 
 // Returns the xqueue that has its place, and then without the lock.
 std::shared_ptr<xqueue::Holdable> HookedStream::replacement(Lock& lock) const {
-    auto xqueue = xqueue_.stream;
+    auto xqueue = xqueue_.ends ? nullptr : xqueue_.stream;
     if (xqueue != nullptr)
         lock.unlock();
     return xqueue;
@@ -95,7 +95,7 @@ Result<void> HookedStream::release() {
 // The queue has both holds for a moment, so that it doesn't run between.
 Result<void> HookedStream::pass_to(Xqueue xqueue, Level least) {
     const Lock lock(mutex_);
-    if (xqueue.stream != nullptr) {
+    if (xqueue.stream != nullptr && !xqueue.ends) {
         for (std::uint32_t holds = holds_; holds > 0; --holds) {
             const auto held = xqueue.stream->hold({.least = std::min(least, held_level_)});
             const int problem = held ? 0 : held.error().errno_value;
@@ -129,7 +129,7 @@ std::vector<xqueue::QueueName> HookedStream::queues() const {
 
 void HookedStream::observe(std::shared_ptr<xqueue::Observer> observer) {
     const Lock lock(mutex_);
-    if (xqueue_.stream == nullptr) // else its calls are the xqueue's
+    if (xqueue_.stream == nullptr || xqueue_.ends) // else its calls are the xqueue's
         calls_->observe(observer);
     observer_.swap(observer);
 }

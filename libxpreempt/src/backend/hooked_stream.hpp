@@ -6,7 +6,7 @@
 #include "backend/direct_calls.hpp"
 #include "backend/stream_hold.hpp"
 #include "backend/transport.hpp"
-#include "xqueue/holdable.hpp"
+#include "xqueue/xqueue.hpp"
 
 #include <atomic>
 #include <memory>
@@ -39,8 +39,9 @@ public:
     // The stream's xqueue takes this one's place: it gets the holds that there are, at the level
     // `least` if they have it, and from then on each call that holds or releases.
     struct Xqueue {
-        std::uint64_t handle = 0;                 // 0: there is none
-        std::shared_ptr<xqueue::Holdable> stream; // null while the xqueue ends: no place is taken
+        std::uint64_t handle = 0; // 0: there is none
+        std::shared_ptr<xqueue::XQueue> stream;
+        bool ends = false; // it takes no place any more
     };
     Result<void> pass_to(Xqueue xqueue, xqueue::Level least = xqueue::Level::block);
     [[nodiscard]] Xqueue xqueue() const;

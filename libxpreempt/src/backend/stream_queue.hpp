@@ -69,11 +69,14 @@ public:
     xqueue::LevelChoice best_level(xqueue::Level highest) override;
     Result<void> launch(const xqueue::Launch& launch) override;
     Result<std::shared_ptr<xqueue::Marker>> mark() override;
-    [[nodiscard]] const std::atomic<std::size_t>* captures() const override {
-        return &environment_.captures.num();
+    [[nodiscard]] const std::atomic<std::size_t>& captures() const override {
+        return environment_.captures.num();
     }
     [[nodiscard]] bool is_captured() const override {
         return environment_.captures.is_captured(&environment_.hip, key_, stream_);
+    }
+    [[nodiscard]] bool stays_out_of_graphs() const override {
+        return !environment_.captures.has(key_) && !is_captured();
     }
     [[nodiscard]] xqueue::DeviceLoad* load() override;
 

@@ -141,7 +141,7 @@ Library::Library()
       holds_(*selected_.transport), order_(mapping_, holds_),
       gates_(
           mapping_, holds_, order_, direct_, [this] { return hip(); },
-          [this](hip::Stream key) { finish_before_capture(key); },
+          [this](hip::Stream key) { begin_capture(key); },
           [this](hip::Stream key) {
               automatic_.note_end(key);
               labels.forget_stream(key);
@@ -172,21 +172,24 @@ std::shared_ptr<backend::DirectCalls> Library::direct_calls(hip::Stream key, hip
         });
 }
 
-// The end of commands from before a capture can't be seen during it.
-void Library::finish_before_capture(hip::Stream key) {
+// The end of commands from before a capture can't be seen during it, and a launch that is in
+// progress would get into the graph.
+void Library::begin_capture(hip::Stream key) {
+    constexpr std::chrono::seconds patience{1};
     const auto hooked = find_hooked(key);
-    if (!hooked)
-        return;
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-    const auto xqueue = xqueues.find(hooked->xqueue().handle);
-    if (xqueue && !(*xqueue)->finish_until(deadline))
+    const auto xqueue = hooked ? hooked->xqueue().stream : nullptr;
+    if (xqueue && !xqueue->finish_until(std::chrono::steady_clock::now() + patience))
         log::report(log::Level::warning,
                     "commands of an xqueue are unfinished as a capture of its stream begins: their "
                     "end is seen after it");
+    gates_.captures().change(key);
+    if (xqueue && !xqueue->outlast_launch_until(std::chrono::steady_clock::now() + patience))
+        log::report(log::Level::warning, "a command that is launched as a capture of its stream "
+                                         "begins becomes a part of the graph");
 }
 
 Library::Owner Library::owner_of(const Hooked& hooked, hip::Stream key) {
-    if (auto [handle, xqueue] = hooked->xqueue(); xqueue != nullptr)
+    if (auto [handle, xqueue, ends] = hooked->xqueue(); xqueue != nullptr && !ends)
         return {handle, key, std::move(xqueue), hooked};
     return {reinterpret_cast<std::uintptr_t>(hooked.get()) | hooked_bit, key, hooked, hooked};
 }

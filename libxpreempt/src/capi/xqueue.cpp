@@ -145,7 +145,7 @@ int xp_xqueue_destroy(xp_xqueue_t xqueue) {
             hooked = nullptr; // of another stream, which has the address now
         const auto removed = TRY(library.xqueues.remove(xqueue.handle));
         if (hooked != nullptr)
-            (void)hooked->pass_to({xqueue.handle, nullptr});
+            (void)hooked->pass_to({xqueue.handle, removed, true});
         const auto closed = end(library, xqueue.handle, *removed);
         if (hooked != nullptr)
             (void)hooked->pass_to({});

@@ -262,6 +262,13 @@ Result<void> XQueue::finish_until(std::chrono::steady_clock::time_point deadline
     return reach(lock, submitted_, deadline);
 }
 
+bool XQueue::outlast_launch_until(std::chrono::steady_clock::time_point deadline) {
+    if (called_from_launch())
+        return true;
+    Lock lock(mutex_);
+    return changed_.wait_until(lock, deadline, [this] { return !is_launching(); });
+}
+
 Result<void> XQueue::wait_all() {
     if (called_from_launch())
         return fail(EDEADLK, Op::wait);

@@ -128,8 +128,13 @@ public:
     virtual Result<std::shared_ptr<Marker>> mark() = 0; // EBUSY: is_captured()
     // A command that is launched now becomes a part of a graph, and never runs by itself.
     [[nodiscard]] virtual bool is_captured() const { return false; }
-    // A number that is 0 while no stream is captured. Null: is_captured() is always false.
-    [[nodiscard]] virtual const std::atomic<std::size_t>* captures() const { return nullptr; }
+    // Neither is it captured now, nor by a call in progress.
+    [[nodiscard]] virtual bool stays_out_of_graphs() const { return true; }
+    // A number that is 0 while no stream is captured, nor by a call in progress.
+    [[nodiscard]] virtual const std::atomic<std::size_t>& captures() const {
+        static const std::atomic<std::size_t> none{0};
+        return none;
+    }
 
     // Never nested. After an error nothing has changed.
     virtual Result<Deactivated> deactivate() = 0;

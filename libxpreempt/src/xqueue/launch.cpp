@@ -197,9 +197,9 @@ std::size_t XQueue::launch(Lock& lock, std::span<Attempt> attempts) {
     bool mark = false;
     {
         const Turn turn(*this, lock);
-        // The caller knows for the first one that the stream isn't captured.
+        // The begin of a capture waits for those that find none here.
         while (tried < count && withheld_.load(std::memory_order_relaxed) == 0 &&
-               (tried == 0 || !is_captured())) {
+               stays_out_of_graphs()) {
             Attempt& attempt = attempts[tried++];
             if (const auto answer = launch_one(attempt.launch); answer)
                 ++launched;

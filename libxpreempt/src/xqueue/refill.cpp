@@ -167,10 +167,10 @@ void XQueue::work() {
         worker_sleeps_ = false;
         if (stopping_)
             return;
-        if (is_captured()) // commands from before the capture must not get into the graph
-            work_.wait_for(lock, retry);
-        else
+        if (stays_out_of_graphs())
             refill(lock);
+        else
+            work_.wait_for(lock, retry);
     }
 }
 

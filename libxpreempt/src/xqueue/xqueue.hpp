@@ -91,6 +91,8 @@ public:
     Result<void> wait_until(Ticket ticket, std::chrono::steady_clock::time_point deadline);
     // All that was submitted; a failed launch is still to be reported. Not from a launch function.
     Result<void> finish_until(std::chrono::steady_clock::time_point deadline);
+    // Until no launch of another thread is in progress; false: there is one at that time.
+    bool outlast_launch_until(std::chrono::steady_clock::time_point deadline);
     // Calls the notice once, without locks: now when the command is complete, else from a thread
     // that lives as long as the XQueue. close() returns after all of them. The notice takes the
     // answer of a launch that failed, as a wait does. EDEADLK in a launch function of this.
@@ -158,8 +160,10 @@ private:
     void pace_direct();
 
     // Commands from before the capture of the stream can neither be launched nor waited for.
-    [[nodiscard]] bool is_captured() const {
-        return captures_ != nullptr && *captures_ != 0 && hw_->is_captured();
+    [[nodiscard]] bool is_captured() const { return captures_ != 0 && hw_->is_captured(); }
+    // A command that is no part of a capture may be launched.
+    [[nodiscard]] bool stays_out_of_graphs() const {
+        return captures_ == 0 || hw_->stays_out_of_graphs();
     }
 
     // launch.cpp
@@ -198,11 +202,11 @@ private:
     void end_nap();
     void announce_progress();
     void announce();
+    bool is_launching() const { return !launches_in({}); }
     bool may_launch() const {
         return !is_launching() && withheld_.load(std::memory_order_relaxed) == 0;
     }
     Ticket launchable_from(Ticket ticket);
-    bool is_launching() const { return !launches_in({}); }
 
     // complete.cpp
     using Dropped = std::map<Ticket, Ticket>; // first to last
@@ -261,7 +265,7 @@ private:
     void drop_hold(Lock& lock);
 
     const std::unique_ptr<HwQueue> hw_;
-    const std::atomic<std::size_t>* const captures_ = hw_->captures();
+    const std::atomic<std::size_t>& captures_ = hw_->captures();
     DeviceLoad* const load_; // null: not counted
 
     std::mutex close_mutex_;

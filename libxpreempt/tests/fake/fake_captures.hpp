@@ -55,8 +55,8 @@ EXPORT int hipStreamIsCapturing(void* stream, int* status) {
 EXPORT int hipStreamBeginCapture(void* stream, int mode) {
     if (mode < 0)
         return 1;
-    if (fake_behaviour.begins_late_us != 0)
-        usleep(fake_behaviour.begins_late_us);
+    if (fake_behaviour.in_begin != nullptr)
+        fake_behaviour.in_begin();
     {
         const std::lock_guard lock(hip_mutex);
         captured[stream] = stream;

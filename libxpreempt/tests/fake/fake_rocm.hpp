@@ -58,13 +58,13 @@ struct Hip {
     std::atomic<void*> running[2]{};              // the work of these streams does not end
     void* next_handle = nullptr;                  // of the next stream, once
     bool non_blocking = false;                    // streams say that they are
-    bool destroyed_held = false; // answer: a destroyed stream's queue was held all the time
-    bool unloaded_held = false;  // answer: some queue was, when kernels were unloaded
-    bool reuse_handles = false;  // a new stream has the handle of the last that was destroyed
-    unsigned question_us = 0;    // a question whether something is done takes so long
-    unsigned begin_us = 0;       // and so does the return from the begin of a capture
-    unsigned begins_late_us = 0; // it begins so long after its call
-    bool fail_end = false;       // of a capture, which goes on
+    bool destroyed_held = false;  // answer: a destroyed stream's queue was held all the time
+    bool unloaded_held = false;   // answer: some queue was, when kernels were unloaded
+    bool reuse_handles = false;   // a new stream has the handle of the last that was destroyed
+    unsigned question_us = 0;     // a question whether something is done takes so long
+    unsigned begin_us = 0;        // and so does the return from the begin of a capture
+    void (*in_begin)() = nullptr; // called before it begins
+    bool fail_end = false;        // of a capture, which goes on
     int version = 60443484;
     int devices = max_devices;               // that the process may use
     std::atomic<unsigned> freed_in_order{0}; // answer: calls of hipFreeAsync()

@@ -365,7 +365,7 @@ TEST(BesideEarlierCapturesTest, one_that_begins_at_the_first_use_goes_on) {
     void* stream = nullptr;
     ASSERT_EQ(0, hipStreamCreate(&stream));
     ASSERT_EQ(0, put_packet(stream, nullptr));
-    fake_hip()->begins_late_us = 200'000;
+    fake_hip()->in_begin = [] { std::this_thread::sleep_for(200ms); };
     std::thread program([stream] { ASSERT_EQ(0, hipStreamBeginCapture(stream, 0)); });
     std::this_thread::sleep_for(50ms);
     ASSERT_EQ(0, xp_start());

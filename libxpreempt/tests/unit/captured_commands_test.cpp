@@ -136,6 +136,73 @@ TEST_F(CapturedCommandsTest, those_from_before_stay_out_of_it) {
     EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
 }
 
+int count_in_graph(void* stream, void*) {
+    begun = true;
+    test::until([] { return goes_on.load(); });
+    launched += in_graph(stream);
+    return put_packet(stream, nullptr);
+}
+
+// A begin waits for a second for what was submitted before, and for another one for the launch.
+TEST_F(CapturedCommandsTest, one_being_launched_as_a_capture_begins_stays_out_of_it) {
+    const xp_xqueue_t xqueue = xqueue_of(other);
+    std::thread submits([&] { submit(xqueue, count_in_graph); });
+    test::until([] { return begun.load(); });
+    std::thread goes([] {
+        std::this_thread::sleep_for(1300ms);
+        goes_on = true;
+    });
+    ASSERT_EQ(0, hipStreamBeginCapture(other, 0));
+    ASSERT_EQ(0, hipStreamEndCapture(other, nullptr));
+    submits.join();
+    goes.join();
+    EXPECT_EQ(0, launched);
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+}
+
+TEST_F(CapturedCommandsTest, none_is_launched_while_one_begins) {
+    const xp_xqueue_t xqueue = xqueue_of(other);
+    ASSERT_EQ(0, xp_xqueue_suspend(xqueue, 0, nullptr)) << xp_last_detail();
+    submit(xqueue, count);
+    fake_hip()->in_begin = [] {
+        begun = true;
+        test::until([] { return goes_on.load(); });
+    };
+    std::thread captures([&] { ASSERT_EQ(0, hipStreamBeginCapture(other, 0)); });
+    test::until([] { return begun.load(); });
+    ASSERT_EQ(0, xp_xqueue_resume(xqueue));
+    submit(xqueue, count);
+    wait_for_turn();
+    EXPECT_EQ(0, launched);
+    goes_on = true;
+    captures.join();
+    ASSERT_EQ(0, hipStreamEndCapture(other, nullptr));
+    EXPECT_EQ(0, xp_xqueue_wait_all(xqueue)) << xp_last_detail();
+    EXPECT_EQ(2, launched);
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+}
+
+TEST_F(CapturedCommandsTest, a_capture_begins_behind_an_xqueue_that_is_being_destroyed) {
+    const xp_xqueue_t xqueue = xqueue_of(other);
+    fake_hip()->running[0] = other;
+    submit(xqueue, count);
+    std::atomic<bool> destroyed = false;
+    std::thread destroys([&] {
+        EXPECT_EQ(0, xp_xqueue_destroy(xqueue)) << xp_last_detail();
+        destroyed = true;
+    });
+    test::until([=] { return xp_xqueue_resume(xqueue) == -EBADF; });
+    std::thread ends([] {
+        wait_for_turn();
+        fake_hip()->running[0] = nullptr;
+    });
+    ASSERT_EQ(0, hipStreamBeginCapture(other, 0));
+    EXPECT_EQ(1, overs);
+    ASSERT_EQ(0, hipStreamEndCapture(other, nullptr));
+    destroys.join();
+    ends.join();
+}
+
 // The first thread's id is free when it has ended.
 TEST_F(CapturedCommandsTest, a_later_thread_with_the_same_id_waits_for_the_capture) {
     const xp_xqueue_t xqueue = xqueue_of(other);
