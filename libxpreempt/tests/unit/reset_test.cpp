@@ -140,8 +140,17 @@ TEST_F(ResetTest, work_ends_with_a_stream_that_a_reset_destroys) {
     ASSERT_EQ(0, launch(nullptr));
     ASSERT_EQ(0, launch(high));
     until([] { return queue_of(nullptr).is_stopped(); });
+    // Usually no thread waits for the work yet. If one does, the reset waits for it.
+    std::atomic<bool> reset = false;
+    std::thread ends([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        if (!reset)
+            fake_hip()->running[0] = nullptr;
+    });
     ASSERT_EQ(0, hipDeviceReset());
+    reset = true;
     until([] { return !queue_of(nullptr).is_stopped(); });
+    ends.join();
     fake_hip()->running[0] = fake_hip()->running[1] = nullptr;
     EXPECT_EQ(0, xp_sched_stop());
     EXPECT_EQ(0, hipStreamDestroy(high)); // the fake's reset has kept it
