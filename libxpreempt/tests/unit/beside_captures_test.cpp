@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <span>
 #include <vector>
 
 namespace {
@@ -259,6 +260,8 @@ TEST_F(BesideCapturesTest, one_begins_soon_while_streams_are_waited_for) {
     }
     fake_hip()->running[0] = nullptr;
     EXPECT_EQ(0, xp_sched_stop());
+    for (void* stream : std::span(streams).subspan(1))
+        EXPECT_EQ(0, hipStreamDestroy(stream));
 }
 
 // A hold makes a call wait that HIP would have let through before the capture began.
@@ -323,6 +326,7 @@ TEST_F(BesideCapturesTest, a_thread_that_captures_is_kept_back_by_no_other_captu
             ASSERT_EQ(0, hipStreamCreate(&third));
             capture(third);
             end(third);
+            EXPECT_EQ(0, hipStreamDestroy(third));
             released = std::chrono::steady_clock::now();
         });
 }
@@ -358,6 +362,7 @@ TEST_F(BesideCapturesTest, who_waits_for_an_event_that_is_done_returns_during_on
     for (void* recorded : events)
         EXPECT_EQ(0, hipEventDestroy(recorded));
     EXPECT_EQ(0, xp_stream_release(held));
+    EXPECT_EQ(0, hipStreamDestroy(third));
 }
 
 TEST(BesideEarlierCapturesTest, one_that_begins_at_the_first_use_goes_on) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Callables as commands of the C++ face: which ones, how long they live, and what they throw.
 #include "unit/face_fixture.hpp"
+#include "unit/leaks.hpp"
 #include "unit/until.hpp"
 
 #include <array>
@@ -77,8 +78,9 @@ protected:
     XQueue xqueue = must(XQueue::create(stream));
 };
 
-// Then the xqueue stays.
+// Then the xqueue stays, and nobody is left who could free them.
 TEST_F(FaceCommandsTest, callables_outlive_an_xqueue_that_ends_in_a_capture) {
+    test::leaks_are_meant = true;
     const xp_xqueue_t handle = xqueue.get();
     must(xqueue.suspend());
     must(xqueue.submit(counted()));
