@@ -233,14 +233,13 @@ void Gates::enter(const Call& call) {
         if (const auto hip = find_hip_())
             hip::forget_kept_word(**hip);
     } else if (begins_capture(call)) {
-        begin_capture_(const_cast<void*>(call.stream));
+        begin_capture_(const_cast<void*>(call.stream), true);
     } else if (call.call_class == CallClass::event_edge && captures_.any()) {
         const auto recorded = events_.find(call.event);
-        changing = call.stream;
-        if (recorded && is_captured(recorded->stream, recorded->handle))
-            begin_capture_(const_cast<void*>(call.stream)); // it joins
-        else
-            captures_.change(call.stream);
+        if ((recorded && !is_captured(recorded->stream, recorded->handle)) ||
+            is_captured(call.stream, call.handle))
+            return; // it joins none
+        begin_capture_(const_cast<void*>(changing = call.stream), recorded.has_value());
     }
 }
 
@@ -323,7 +322,8 @@ void Gates::leave(const Call& call, int error) {
     case CallClass::capture:
         if (begins_capture(call))
             captures_.began(call.stream, done);
-        else if (done || !is_captured(call.stream, call.handle)) // HIP rejects some ends
+        // HIP rejects some ends, and another thread may have ended what has just begun.
+        if ((done && !begins_capture(call)) || !is_captured(call.stream, call.handle))
             captures_.ended(call.stream);
         if (!captures_.knows_all())
             look_for_captures();

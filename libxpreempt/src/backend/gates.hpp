@@ -35,8 +35,9 @@ public:
     // Called before a stream is destroyed, and after those of a device were (null); in the
     // program's threads and without locks.
     using Destroyed = std::function<void(hip::Stream key)>;
-    // Called before a capture of the stream begins, in the same way; calls Captures::change().
-    using BeginCapture = std::function<void(hip::Stream key)>;
+    // Called before a capture of the stream begins, or may, in the same way; calls
+    // Captures::change().
+    using BeginCapture = std::function<void(hip::Stream key, bool surely)>;
     Gates(const hip::Mapping& mapping, Holds& holds, QueueOrder& order, DirectStreams& direct,
           FindHip find_hip, BeginCapture begin_capture, Destroyed destroyed);
 

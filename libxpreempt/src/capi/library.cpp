@@ -141,7 +141,7 @@ Library::Library()
       holds_(*selected_.transport), order_(mapping_, holds_),
       gates_(
           mapping_, holds_, order_, direct_, [this] { return hip(); },
-          [this](hip::Stream key) { begin_capture(key); },
+          [this](hip::Stream key, bool surely) { begin_capture(key, surely); },
           [this](hip::Stream key) {
               automatic_.note_end(key);
               labels.forget_stream(key);
@@ -173,10 +173,10 @@ std::shared_ptr<backend::DirectCalls> Library::direct_calls(hip::Stream key, hip
 }
 
 // The end of commands from before a capture can't be seen during it, and a launch that is in
-// progress would get into the graph.
-void Library::begin_capture(hip::Stream key) {
+// progress would get into the graph. Where there may be no capture they are not waited for.
+void Library::begin_capture(hip::Stream key, bool surely) {
     constexpr std::chrono::seconds patience{1};
-    const auto hooked = find_hooked(key);
+    const auto hooked = surely ? find_hooked(key) : nullptr;
     const auto xqueue = hooked ? hooked->xqueue().stream : nullptr;
     if (xqueue && !xqueue->finish_until(std::chrono::steady_clock::now() + patience))
         log::report(log::Level::warning,

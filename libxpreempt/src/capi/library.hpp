@@ -113,7 +113,7 @@ private:
     static void after_fork();
     static const int watches_forks;
     void let_everything_run();
-    void begin_capture(hip::Stream key);
+    void begin_capture(hip::Stream key, bool surely);
     void forget(const Hooked& hooked);
     void schedule(const Owner& owner, hip::Stream name);
 

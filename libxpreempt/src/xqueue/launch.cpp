@@ -103,6 +103,7 @@ Result<Ticket> XQueue::submit(const Command& command) {
 // It needs no room and no resume, and is complete with what was submitted before it. 0: the capture
 // was that of a launch function, and is over with it.
 Result<Ticket> XQueue::launch_captured(const Command& command) {
+    const CallerState caller;
     if (called_from_launch())
         return fail(EAGAIN, Op::submit);
     Lock lock(mutex_);

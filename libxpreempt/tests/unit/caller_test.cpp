@@ -208,6 +208,38 @@ TEST_F(CallerTest, no_call_beside_a_question_is_a_cancellation_point) {
     EXPECT_EQ(0, hipEventDestroy(event));
 }
 
+// Where it waits for the launch of another thread, or launches.
+TEST_F(CallerTest, no_submit_into_a_capture_is_a_cancellation_point) {
+    static std::atomic<bool> launches, goes_on;
+    launches = goes_on = false;
+    create();
+    ASSERT_EQ(0, hipStreamBeginCapture(stream, 2));
+    const xp_launch_fn sleep_and_launch = [](void* captured, void*) {
+        errno = EIO;
+        launches = true;
+        while (!goes_on)
+            usleep(1000);
+        return put_packet(captured, nullptr);
+    };
+    const auto call = [&] {
+        errno = ENOTTY;
+        const int answer = xp_xqueue_submit(xqueue, sleep_and_launch, nullptr, nullptr);
+        EXPECT_EQ(ENOTTY, errno);
+        return answer;
+    };
+    CancelledCall first(call);
+    while (!launches)
+        std::this_thread::yield();
+    CancelledCall second(call);
+    second.cancel_asleep();
+    first.cancel_asleep();
+    goes_on = true;
+    EXPECT_EQ(0, first.join());
+    EXPECT_EQ(0, second.join());
+    EXPECT_EQ(0, hipStreamEndCapture(stream, nullptr));
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+}
+
 // Nor is one that writes a message, which a function of the program takes.
 TEST_F(CallerTest, no_message_is_a_cancellation_point) {
     const xp_log_fn log = [](std::uint32_t, const char*, void*) { pthread_testcancel(); };

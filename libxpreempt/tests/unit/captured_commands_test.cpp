@@ -203,6 +203,88 @@ TEST_F(CapturedCommandsTest, a_capture_begins_behind_an_xqueue_that_is_being_des
     ends.join();
 }
 
+// The edge waits for the touch. No capture has to do with either stream.
+TEST_F(CapturedCommandsTest, an_edge_of_no_capture_keeps_no_command_and_no_wait_back) {
+    static std::atomic<bool> touches;
+    void* third = nullptr;
+    ASSERT_EQ(0, hipStreamCreate(&third));
+    const xp_launch_fn launch = [](void* stream, void*) {
+        ++launched;
+        return hipModuleLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr);
+    };
+    const xp_xqueue_t xqueue = [&] {
+        xp_xqueue_t made{};
+        EXPECT_EQ(0, xp_xqueue_create(other, nullptr, &made)) << xp_last_detail();
+        return made;
+    }();
+    ASSERT_EQ(0, hipEventRecord(event, held));
+    const std::uint64_t ticket = submit(xqueue, launch); // no marker is behind it
+    ASSERT_EQ(0, hipStreamBeginCapture(third, 2));
+    touches = false;
+    fake_hip()->in_fill = [] {
+        touches = true;
+        test::until([] { return !touches.load(); });
+    };
+    std::thread touch([&] { EXPECT_EQ(0, xp_stream_touch(other)) << xp_last_detail(); });
+    test::until([] { return touches.load(); });
+    std::thread edge([&] { EXPECT_EQ(0, hipStreamWaitEvent(other, event, 0)); });
+    wait_for_turn();
+    submit(xqueue, launch);
+    EXPECT_EQ(2, launched);
+    std::thread waits([&] { EXPECT_EQ(0, xp_xqueue_wait(xqueue, ticket)) << xp_last_detail(); });
+    wait_for_turn();
+    touches = false;
+    for (std::thread* thread : {&touch, &edge, &waits})
+        thread->join();
+    fake_hip()->in_fill = nullptr;
+    ASSERT_EQ(0, hipStreamEndCapture(third, nullptr));
+    EXPECT_EQ(0, xp_xqueue_wait_all(xqueue)) << xp_last_detail();
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+    EXPECT_EQ(0, hipStreamDestroy(third));
+}
+
+// A begin waits for commands from before it. The stream is in the capture already.
+TEST_F(CapturedCommandsTest, streams_fork_and_join_in_one_at_once) {
+    const xp_xqueue_t xqueue = xqueue_of(other);
+    void* side = nullptr;
+    ASSERT_EQ(0, hipStreamCreate(&side));
+    ASSERT_EQ(0, xp_xqueue_suspend(xqueue, 0, nullptr)) << xp_last_detail();
+    submit(xqueue, count);
+    ASSERT_EQ(0, hipStreamBeginCapture(other, 0));
+    std::thread submits([&] { submit(xqueue, launch_slowly); });
+    test::until([] { return begun.load(); });
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < 4; ++i) {
+        ASSERT_EQ(0, hipEventRecord(event, other));
+        ASSERT_EQ(0, hipStreamWaitEvent(side, event, 0));
+        ASSERT_EQ(0, hipEventRecord(event, side));
+        ASSERT_EQ(0, hipStreamWaitEvent(other, event, 0));
+    }
+    EXPECT_GT(500ms, std::chrono::steady_clock::now() - begin);
+    goes_on = true;
+    submits.join();
+    ASSERT_EQ(0, hipStreamEndCapture(other, nullptr));
+    EXPECT_EQ(0, xp_xqueue_resume(xqueue));
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+    EXPECT_EQ(0, hipStreamDestroy(side));
+}
+
+// In the relaxed mode any thread may end it, also before the begin has returned.
+TEST_F(CapturedCommandsTest, those_behind_one_that_another_thread_ended_at_once_run) {
+    const xp_xqueue_t xqueue = xqueue_of(other);
+    fake_hip()->begin_us = 200'000;
+    std::thread begins([&] { EXPECT_EQ(0, hipStreamBeginCapture(other, 2)); });
+    test::until([&] { return in_graph(other) != 0; });
+    ASSERT_EQ(0, hipStreamEndCapture(other, nullptr));
+    begins.join();
+    EXPECT_EQ(0, xp_xqueue_wait_for(xqueue, submit(xqueue, count), 2'000'000'000))
+        << xp_last_detail();
+    EXPECT_EQ(1, launched);
+    ASSERT_EQ(0, hipStreamBeginCapture(other, 2)); // else the destroy never returns
+    ASSERT_EQ(0, hipStreamEndCapture(other, nullptr));
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+}
+
 // The first thread's id is free when it has ended.
 TEST_F(CapturedCommandsTest, a_later_thread_with_the_same_id_waits_for_the_capture) {
     const xp_xqueue_t xqueue = xqueue_of(other);
