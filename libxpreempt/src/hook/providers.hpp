@@ -19,7 +19,7 @@ constexpr std::size_t index_of(Rocm rocm) {
     return static_cast<std::size_t>(rocm);
 }
 
-// An object that calls ROCm; an address is hardly ever used again by another object.
+// An object that calls ROCm. Another one in its place is taken for it, see libxpreempt(7).
 struct CallerObject {
     std::uintptr_t begin, end;
     unsigned provider;
