@@ -153,8 +153,8 @@ TEST_F(CapturedCommandsTest, one_being_launched_as_a_capture_begins_stays_out_of
         goes_on = true;
     });
     ASSERT_EQ(0, hipStreamBeginCapture(other, 0));
-    ASSERT_EQ(0, hipStreamEndCapture(other, nullptr));
     submits.join();
+    ASSERT_EQ(0, hipStreamEndCapture(other, nullptr));
     goes.join();
     EXPECT_EQ(0, launched);
     EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
