@@ -7,6 +7,7 @@
 #include <array>
 #include <csignal>
 #include <fcntl.h>
+#include <filesystem>
 #include <fmt/format.h>
 #include <linux/kfd_ioctl.h>
 #include <spawn.h>
@@ -35,7 +36,7 @@ bool turn_xnack_on(int fd) {
 } // namespace
 
 tl::expected<std::unique_ptr<Child>, std::string> Child::start(std::uint32_t gpu_id,
-                                                               const std::string& mode) {
+                                                               const std::string& mode, Words by) {
     Pipe to, from;
     if (!to.open() || !from.open())
         return tl::make_unexpected(text_of(-errno));
@@ -43,11 +44,16 @@ tl::expected<std::unique_ptr<Child>, std::string> Child::start(std::uint32_t gpu
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawn_file_actions_adddup2(&actions, to.ends[0], STDIN_FILENO);
     ::posix_spawn_file_actions_adddup2(&actions, from.ends[1], STDOUT_FILENO);
-    std::string program = "/proc/self/exe", what = mode, gpu = std::to_string(gpu_id);
-    std::array<char*, 4> arguments = {program.data(), what.data(), gpu.data(), nullptr};
+    std::error_code error; // nothing is executed then
+    by.push_back(std::filesystem::read_symlink("/proc/self/exe", error).string());
+    by.insert(by.end(), {mode, std::to_string(gpu_id)});
+    std::vector<char*> arguments;
+    for (std::string& word : by)
+        arguments.push_back(word.data());
+    arguments.push_back(nullptr);
     std::unique_ptr<Child> child(new Child);
     const int failed =
-        ::posix_spawn(&child->pid_, program.c_str(), &actions, nullptr, arguments.data(), environ);
+        ::posix_spawnp(&child->pid_, arguments[0], &actions, nullptr, arguments.data(), environ);
     ::posix_spawn_file_actions_destroy(&actions);
     ::close(to.ends[0]);
     ::close(from.ends[1]);

@@ -8,21 +8,24 @@
 #include <string>
 #include <sys/types.h>
 #include <tl/expected.hpp>
+#include <vector>
 
 namespace verify {
 
 class Child {
 public:
+    using Words = std::vector<std::string>;
     // Modes of a child, by its first argument.
     static constexpr const char *busy = "child", *busy_with_xnack = "child-xnack",
                                 *low_program = "child-low-program";
     // Its first line, with the id of its queue: it has begun.
     static constexpr const char* ready = "ready ";
 
-    // Starts this program again as the child, and waits until it has begun. The failure says
-    // what the child said, "unsupported" if XNACK can't be turned on.
-    static tl::expected<std::unique_ptr<Child>, std::string> start(std::uint32_t gpu_id,
-                                                                   const std::string& mode = busy);
+    // Starts this program again as the child, by a command that becomes it if one is given, and
+    // waits until it has begun. The failure says what the child said, "unsupported" if XNACK can't
+    // be turned on.
+    static tl::expected<std::unique_ptr<Child>, std::string>
+    start(std::uint32_t gpu_id, const std::string& mode = busy, Words by = {});
     ~Child();
     Child(const Child&) = delete;
     Child& operator=(const Child&) = delete;

@@ -12,8 +12,9 @@ namespace verify {
 
 namespace {
 
-constexpr std::array<const char*, 6> mode_names = {"high alone", "low alone",  "together",
-                                                   "Lv1, block", "Lv2, drain", "Lv3, interrupt"};
+constexpr std::array<const char*, 7> mode_names = {"high alone",  "low alone",  "together",
+                                                   "Lv1, block",  "Lv2, drain", "Lv3, interrupt",
+                                                   "by xpreemptd"};
 
 struct Row {
     const char* name;
@@ -63,6 +64,8 @@ std::vector<Row> rows(const Measured& measured) {
     const double alone = low_throughput(measured, measured.of(Sharing::low_alone));
     for (std::size_t i = 0; i < mode_names.size(); ++i) {
         const Mode& mode = measured.modes[i];
+        if (static_cast<Sharing>(i) == Sharing::by_daemon && measured.policy.empty())
+            break;
         Row row{mode_names[i],
                 cli::percentiles(high_latencies(measured, mode)),
                 cli::percentiles(low_latencies(measured, mode)),
@@ -93,6 +96,20 @@ DuringRequests during_requests(const Measured& measured, Sharing sharing) {
         sum.mid_kernel += prepared.iterations % measured.low_kernel != 0 ? 1 : 0;
     }
     return sum;
+}
+
+// A request goes on while the daemon learns of it, so the low program still runs for a moment.
+void judge_daemon(const Measured& measured, std::uint64_t together, Checks& checks) {
+    const Mode& mode = measured.of(Sharing::by_daemon);
+    const std::uint64_t iterations = during_requests(measured, Sharing::by_daemon).iterations;
+    const std::string counts = fmt::format("{} stops in {} requests, {} iterations, {} together",
+                                           mode.stops, mode.requests.size(), iterations, together);
+    checks.check(2 * mode.stops >= mode.requests.size(),
+                 "xpreemptd: the low program is stopped for most requests", counts);
+    if (measured.counts)
+        checks.check(iterations < together, "xpreemptd: it runs less during requests: " + counts);
+    else
+        checks.note("xpreemptd: " + counts);
 }
 
 } // namespace
@@ -128,6 +145,7 @@ Json figures_of(const Measured& measured) {
     };
     const auto number = [](const std::optional<double>& of) { return of ? Json(*of) : Json(); };
     Json json{{"unit", measured.counts ? "iterations" : "ns"},
+              {"policy", measured.policy.empty() ? Json() : Json(measured.policy)},
               {"low_kernel_iterations", measured.low_kernel},
               {"high_request_iterations", measured.high_request}};
     const std::vector<Row> all = rows(measured);
@@ -179,6 +197,8 @@ void judge(const Measured& measured, Checks& checks) {
                          block.iterations >= drain.iterations &&
                          drain.iterations >= interrupt.iterations,
                      order, "not less from level to level");
+    if (measured.policy == "BAND")
+        judge_daemon(measured, together.iterations, checks);
     const bool all_right = std::ranges::all_of(measured.modes, [&](const Mode& mode) {
         return low_iterations(mode) == (mode.end.done - mode.begin.done) * measured.low_kernel;
     });

@@ -24,7 +24,16 @@ struct Request {
     std::uint64_t ns = 0; // without the time for counting
 };
 
-enum class Sharing : std::uint8_t { high_alone, low_alone, together, block, drain, interrupt };
+// By the daemon: the low program is a job of its band idle.
+enum class Sharing : std::uint8_t {
+    high_alone,
+    low_alone,
+    together,
+    block,
+    drain,
+    interrupt,
+    by_daemon
+};
 
 // Some requests in one way of sharing. No kernel is in flight at its begin and at its end.
 struct Mode {
@@ -32,14 +41,15 @@ struct Mode {
     LowCounts begin, end;
     std::uint64_t ns = 0;
     std::vector<std::uint64_t> low_ns; // from the end of a kernel to that of the next
-    std::uint64_t stops = 0;
+    std::uint64_t stops = 0;           // that the driver has confirmed
 };
 
 struct Measured {
     // On the software GPU time means nothing: figures are iterations, of both programs together.
     bool counts = false;
     std::uint64_t low_kernel = 0, high_request = 0; // iterations
-    std::array<Mode, 6> modes;                      // by Sharing
+    std::array<Mode, 7> modes;                      // by Sharing
+    std::string policy; // of xpreemptd; empty: it does not run, or not for this GPU
 
     [[nodiscard]] const Mode& of(Sharing sharing) const {
         return modes[static_cast<std::size_t>(sharing)];

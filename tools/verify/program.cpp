@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -97,6 +98,11 @@ std::string Program::output() const {
     while ((got = ::pread(output_, part.data(), part.size(), static_cast<off_t>(text.size()))) > 0)
         text.append(part.data(), static_cast<std::size_t>(got));
     return text;
+}
+
+std::string command_name() {
+    const char* started = std::getenv("KFD_PREEMPT_COMMAND");
+    return started != nullptr ? started : "kfd-preempt";
 }
 
 bool succeeds(std::vector<std::string> words) {

@@ -37,6 +37,9 @@ private:
     std::optional<int> status_; // as waitpid(2) has it
 };
 
+// The path of kfd-preempt, as it was started.
+std::string command_name();
+
 // Runs it to its end; true if it exits with 0.
 bool succeeds(std::vector<std::string> words);
 

@@ -6,6 +6,7 @@
 #include "child.hpp"
 #include "load.hpp"
 #include "operator.hpp"
+#include "program.hpp"
 
 #include <fmt/format.h>
 #include <sstream>
@@ -27,15 +28,16 @@ std::uint64_t ns_of(steady_clock::duration time) {
 // libxpreempt would.
 class Experiment {
 public:
-    static tl::expected<std::unique_ptr<Experiment>, std::string> create(Gpu& gpu);
+    // by: a command that becomes the low program.
+    static tl::expected<std::unique_ptr<Experiment>, std::string>
+    create(Gpu& gpu, Measured& measured, const Child::Words& by = {});
 
     // Returns false if something failed, which failure() then says.
     bool measure(Sharing sharing, unsigned requests);
-    [[nodiscard]] const Measured& measured() const { return measured_; }
     [[nodiscard]] const std::string& failure() const { return failure_; }
 
 private:
-    Experiment() = default;
+    explicit Experiment(Measured& measured) : measured_(measured) {}
     bool fails(const std::string& why) {
         failure_ = why;
         return false;
@@ -51,16 +53,19 @@ private:
     bool release(Sharing sharing);
     bool switch_low(Entries entries);
     bool run_request();
+    bool count_stops(std::uint64_t& stops);
+    bool await_daemon();
 
-    Measured measured_;
+    Measured& measured_;
     std::unique_ptr<Load> high_;
     std::unique_ptr<Child> low_;
     Operator by_;
     std::string failure_;
 };
 
-tl::expected<std::unique_ptr<Experiment>, std::string> Experiment::create(Gpu& gpu) {
-    std::unique_ptr<Experiment> made(new Experiment);
+tl::expected<std::unique_ptr<Experiment>, std::string>
+Experiment::create(Gpu& gpu, Measured& measured, const Child::Words& by) {
+    std::unique_ptr<Experiment> made(new Experiment(measured));
     const auto low_shape = Load::low_shape(gpu), high_shape = Load::high_shape(gpu);
     if (!low_shape || !high_shape)
         return tl::make_unexpected((low_shape ? high_shape : low_shape).error());
@@ -68,13 +73,13 @@ tl::expected<std::unique_ptr<Experiment>, std::string> Experiment::create(Gpu& g
     if (!high)
         return tl::make_unexpected(high.error());
     made->high_ = std::move(*high);
-    auto low = Child::start(gpu.id(), Child::low_program);
+    auto low = Child::start(gpu.id(), Child::low_program, by);
     if (!low)
         return tl::make_unexpected(low.error());
     made->low_ = std::move(*low);
-    made->measured_.counts = gpu.is_software();
-    made->measured_.low_kernel = Load::iterations_of(*low_shape);
-    made->measured_.high_request = kernels_of_request * Load::iterations_of(*high_shape);
+    measured.counts = gpu.is_software();
+    measured.low_kernel = Load::iterations_of(*low_shape);
+    measured.high_request = kernels_of_request * Load::iterations_of(*high_shape);
     return made;
 }
 
@@ -115,6 +120,14 @@ bool Experiment::switch_low(Entries entries) {
     return switched.has_value() || fails("SWITCH of the low program: " + switched.error());
 }
 
+bool Experiment::count_stops(std::uint64_t& stops) {
+    kfd_ioctl_preempt_status_args status{};
+    if (const int error = preempt_status(by_.fd(), low_->pid(), low_->queue_id(), &status))
+        return fails("STATUS of the low program: " + text_of(error));
+    stops = status.preempts;
+    return true;
+}
+
 bool Experiment::hold_back(Sharing sharing) {
     const std::array<std::uint32_t, 1> queue{low_->queue_id()};
     switch (sharing) {
@@ -151,14 +164,34 @@ bool Experiment::serve(Sharing sharing, Mode& mode) {
     request.ns += ns_of(steady_clock::now() - submission);
     if (!tell_low("counts", request.completed))
         return false;
-    mode.stops += sharing == Sharing::interrupt ? 1 : 0;
     mode.requests.push_back(request);
     return release(sharing);
 }
 
+// The daemon has to find both programs first: requests that don't count, until it stops the low
+// one.
+bool Experiment::await_daemon() {
+    const auto deadline = steady_clock::now() + std::chrono::milliseconds(patience_ms);
+    Mode not_counted;
+    std::uint64_t stops = 0;
+    if (!tell_low("launch"))
+        return false;
+    while (count_stops(stops) && wait_for_low_kernel() && serve(Sharing::by_daemon, not_counted)) {
+        if (stops > 0)
+            return tell_low("drain") && !low_->ask("times").empty();
+        if (steady_clock::now() > deadline)
+            return fails(fmt::format("xpreemptd does not stop the low program for requests in {} s",
+                                     patience_ms / 1000));
+    }
+    return false;
+}
+
 bool Experiment::measure(Sharing sharing, unsigned requests) {
     Mode& mode = measured_.modes[static_cast<std::size_t>(sharing)];
-    if (!tell_low("counts", mode.begin))
+    std::uint64_t stops = 0;
+    if (sharing == Sharing::by_daemon && !await_daemon())
+        return false;
+    if (!tell_low("counts", mode.begin) || !count_stops(stops))
         return false;
     const auto begin = steady_clock::now();
     if (sharing != Sharing::high_alone && !tell_low("launch"))
@@ -169,8 +202,9 @@ bool Experiment::measure(Sharing sharing, unsigned requests) {
         if (sharing != Sharing::low_alone && !serve(sharing, mode))
             return false;
     }
-    if (!tell_low("drain", mode.end))
+    if (!tell_low("drain", mode.end) || !count_stops(mode.stops))
         return false;
+    mode.stops -= stops;
     mode.ns = ns_of(steady_clock::now() - begin);
     std::istringstream times(low_->ask("times"));
     for (std::uint64_t ns = 0; times >> ns;)
@@ -178,24 +212,53 @@ bool Experiment::measure(Sharing sharing, unsigned requests) {
     return true;
 }
 
-} // namespace
-
-void run_priorities(Bench& bench, Checks& checks) {
-    const auto experiment = Experiment::create(bench.gpu());
-    if (!checks.check(experiment.has_value(), "a high and a low program start",
+// Returns false if something failed, or can't be tried, which the checks then say.
+bool measure_all(Bench& bench, Checks& checks, Measured& measured, const Child::Words& by,
+                 std::initializer_list<Sharing> ways) {
+    const auto experiment = Experiment::create(bench.gpu(), measured, by);
+    const std::string low = by.empty() ? "a low program" : "a low program in the band idle";
+    if (!checks.check(experiment.has_value(), "a high program starts, and " + low,
                       experiment ? "" : experiment.error()))
-        return;
-    for (const Sharing sharing : {Sharing::high_alone, Sharing::low_alone, Sharing::together,
-                                  Sharing::block, Sharing::drain, Sharing::interrupt}) {
+        return false;
+    for (const Sharing sharing : ways) {
         if ((*experiment)->measure(sharing, bench.options().rounds))
             continue;
         const std::string& failure = (*experiment)->failure();
         if (failure.find("EPERM") != std::string::npos)
-            return checks.skip("not allowed to stop queues of another process: run as root "
-                               "(CAP_SYS_PTRACE)");
-        return (void)checks.check(false, "both programs run", failure);
+            checks.skip("not allowed to stop queues of another process: run as root "
+                        "(CAP_SYS_PTRACE)");
+        else
+            checks.check(false, "both programs run", failure);
+        return false;
     }
-    const Measured& measured = (*experiment)->measured();
+    return true;
+}
+
+// Returns that of xpreemptd, or nothing if it does not run.
+std::string policy_of_daemon(const std::string& command) {
+    const auto asked = Program::start({command, "--json", "policy"});
+    if (!asked)
+        return {};
+    (*asked)->wait();
+    const Json answer = Json::parse((*asked)->output(), nullptr, false);
+    return (*asked)->succeeded() && answer.is_object() ? answer.value("policy", "") : "";
+}
+
+} // namespace
+
+void run_priorities(Bench& bench, Checks& checks) {
+    Measured measured;
+    if (!measure_all(bench, checks, measured, {},
+                     {Sharing::high_alone, Sharing::low_alone, Sharing::together, Sharing::block,
+                      Sharing::drain, Sharing::interrupt}))
+        return;
+    const std::string command = command_name();
+    measured.policy = policy_of_daemon(command);
+    if (measured.policy.empty())
+        checks.note("xpreemptd does not run: there is no row of it");
+    else if (!measure_all(bench, checks, measured, {command, "run", "--band", "idle", "--"},
+                          {Sharing::by_daemon}))
+        return;
     for (const std::string& line : table(measured))
         checks.note(line);
     checks.data = figures_of(measured);

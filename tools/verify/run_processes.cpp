@@ -109,9 +109,7 @@ private:
 };
 
 bool run_command(const char* verb, const OwnCgroup& cgroup) {
-    const char* command = std::getenv("KFD_PREEMPT_COMMAND");
-    return succeeds(
-        {command != nullptr ? command : "kfd-preempt", verb, "--cgroup", cgroup.name()});
+    return succeeds({command_name(), verb, "--cgroup", cgroup.name()});
 }
 
 } // namespace

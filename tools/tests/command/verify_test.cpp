@@ -98,10 +98,11 @@ Measured priorities() {
     serve(Sharing::block, 0, 150);
     serve(Sharing::drain, 170, 0);
     serve(Sharing::interrupt, 5, 0);
+    serve(Sharing::by_daemon, 0, 60);
     measured.modes[0].end = {};
     measured.modes[0].low_ns.clear();
     measured.modes[1].requests.clear();
-    measured.modes[5].stops = 2;
+    measured.modes[5].stops = measured.modes[6].stops = 2;
     return measured;
 }
 
@@ -174,6 +175,36 @@ TEST(VerifyPriorities, order_of_times_is_no_verdict) {
     for (Request& request : mode_of(measured, Sharing::together).requests)
         request.completed.iterations = request.prepared.iterations + 1;
     EXPECT_EQ(failures_of(measured), std::vector<std::string>{});
+}
+
+TEST(VerifyPriorities, daemon_has_to_stop_the_low_program_for_requests) {
+    Measured measured = priorities();
+    measured.policy = "BAND";
+    EXPECT_EQ(failures_of(measured), std::vector<std::string>{});
+    Mode& mode = mode_of(measured, Sharing::by_daemon);
+    mode.stops = 0;
+    EXPECT_EQ(failures_of(measured),
+              std::vector<std::string>{
+                  "xpreemptd: the low program is stopped for most requests: 0 stops in 2 requests, "
+                  "120 iterations, 700 together"});
+    mode.stops = 2;
+    mode.requests = mode_of(measured, Sharing::together).requests;
+    EXPECT_EQ(failures_of(measured),
+              std::vector<std::string>{"xpreemptd: it runs less during requests: 2 stops in 2 "
+                                       "requests, 700 iterations, 700 together"});
+    measured.policy = "RR"; // knows no bands
+    EXPECT_EQ(failures_of(measured), std::vector<std::string>{});
+}
+
+TEST(VerifyPriorities, daemon_has_a_row_where_it_runs) {
+    Measured measured = priorities();
+    EXPECT_TRUE(figures_of(measured)["policy"].is_null());
+    EXPECT_EQ(figures_of(measured)["modes"].size(), 6U);
+    measured.policy = "BAND";
+    EXPECT_EQ(
+        table(measured).back(),
+        "by xpreemptd            70         70        100        110    98.0 %      1.43      2");
+    EXPECT_EQ(figures_of(measured)["policy"], "BAND");
 }
 
 TEST(VerifyPriorities, table_has_a_row_of_each_mode) {

@@ -10,7 +10,8 @@ import re
 import shlex
 from pathlib import Path
 
-from guest import GuestTest, cgroup
+from daemon import DaemonTest, rules
+from guest import cgroup
 from runner.testing.commands import Expected, cases, fails, prints
 
 STAGES = 16
@@ -19,7 +20,7 @@ DEGRADED = Path("/sys/module/amdgpu/parameters/preempt_degraded")
 PROGRAM = 'queue_owner 2 "$0" & p=$!; sleep 4; kill -TERM $p; wait $p'
 
 
-class Verify(GuestTest):
+class Verify(DaemonTest):
     def setUp(self):
         super().setUp()
         self.folder = self.work / "report"
@@ -97,6 +98,14 @@ class Refusals:
 class OfHws(Refusals, Verify):
     def test_all_stages_pass(self):
         self.assert_passes("xnack", "gpus", "program")
+
+    def test_xpreemptd_stops_the_low_program_for_requests(self):
+        daemon = self.start_daemon(rules("0%"))
+        self.verify("--rounds 5 --stage priorities", prints("^ +by xpreemptd .* [3-9]$", alone=False))
+        report = json.loads((self.folder / "report.json").read_text())
+        data = next(stage["data"] for stage in report["stages"] if stage["stage"] == "priorities")
+        self.assertEqual((data["policy"], data["modes"][-1]["mode"]), ("BAND", "by xpreemptd"))
+        self.assert_end_right(daemon)
 
     @cases(
         ("help into a full disk fails", "--help"),
