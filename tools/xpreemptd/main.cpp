@@ -228,6 +228,11 @@ int run(const Options& options, Rules rules) {
             return fail(fmt::format("waiting: {}", std::strerror(waited.error().errno_value)));
         if (std::chrono::steady_clock::now() >= daemon.next())
             daemon.on_time();
+        if (regain_real_time())
+            write_line(LogLevel::warning,
+                       fmt::format("a turn took more than {} ms of CPU time, as where memory is "
+                                   "short: it ended without real-time priority",
+                                   longest_turn_us / 1000));
         watchdog.kick();
         socket_guard.restore();
     }

@@ -63,7 +63,7 @@ HIP_PRODUCT = [
 # Programs of selftests/kfd_preempt that are no tests, and one for the test kernels only (selftests/kernels).
 NO_TESTS = {"preempt_demo", "vram_job", "bench_preempt", "bench_switch", "unmodelled_shader", "failnth_test"}
 # Scripts of tools/tests/guest for ci/soak only.
-SOAK_ONLY = {"steady_test.py", "daemon_figures_test.py", "llama-in-guest"}
+SOAK_ONLY = {"steady_test.py", "service_test.py", "daemon_figures_test.py", "llama-in-guest"}
 
 
 def words(command: str) -> set[str]:

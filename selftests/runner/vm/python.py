@@ -9,7 +9,7 @@ from ..paths import REPO
 from .layers import Store
 
 # Those of tests in the guest import others.
-NAMES = ("json", "random", "runner.testing.tap", "shlex", "shutil", "signal", "site")
+NAMES = ("json", "random", "runner.testing.tap", "shlex", "shutil", "signal", "site", "socket")
 # Optional for shutil, and each with a library of its own.
 LEFT_OUT = ("bz2", "lzma", "_compression", "_bz2", "_lzma")
 # Run by that interpreter, for the format of compiled modules is its own.
