@@ -33,8 +33,8 @@ public:
     void close() { fd_ = xpreempt::UniqueFd(); }
 
     bool send(std::string_view message) const {
-        return ::send(fd_.get(), message.data(), message.size(), MSG_NOSIGNAL) ==
-               static_cast<ssize_t>(message.size());
+        return fd_.valid() && ::send(fd_.get(), message.data(), message.size(), MSG_NOSIGNAL) ==
+                                  static_cast<ssize_t>(message.size());
     }
     // Nothing: no reply is there. Empty: disconnected.
     [[nodiscard]] std::optional<std::string> receive() const {

@@ -6,7 +6,10 @@
 #include "server_fixture.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <ctime>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <random>
 #include <sys/resource.h>
@@ -258,6 +261,59 @@ TEST_F(XpreemptdServer, GivesAUserWithManyClientsTheTurnsOfOne) {
     const std::size_t before = control.callers.size();
     EXPECT_EQ(error_of(ours.ask(loop, status)), 0);
     EXPECT_LE(control.callers.size() - before, 2U);
+}
+
+std::chrono::nanoseconds cpu_time() {
+    timespec time{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec};
+}
+
+// Reads all pages of the list again and again, as eight clients.
+[[noreturn]] void read_jobs(const std::filesystem::path& path, int say_to) {
+    std::vector<DaemonClient> clients;
+    for (int i = 0; i < 8; ++i)
+        ::fcntl(clients.emplace_back(path).fd(), F_SETFL, 0); // waits for replies
+    std::uint64_t from = 0;
+    for (bool first = true;; first = false) {
+        for (const DaemonClient& client : clients)
+            if (!client.send(fmt::format(R"({{"do":"jobs","from":{}}})", from)))
+                ::_exit(1);
+        for (const DaemonClient& client : clients) {
+            const Answer<JobPage> page = parse_jobs_reply(client.receive().value_or(""));
+            if (!page)
+                ::_exit(1);
+            from = page->next.value_or(0);
+        }
+        if (first)
+            test::say(say_to, "reads");
+    }
+}
+
+// xpreemptd(8) promises a tenth of a CPU.
+TEST_F(XpreemptdServer, GivesReadersOfThousandsOfJobsATenthOfACpu) {
+    for (std::uint64_t id = 1; id <= 4096; ++id) {
+        JobReport& job = control.listed.emplace_back();
+        job.id = id;
+        job.name = fmt::format("/system.slice/job-{}.service", id);
+        job.pids = {1000};
+        job.gpu_ids = {7, 8};
+    }
+    serve(Server::default_max_clients, Server::default_share);
+    const test::Child readers = in_child([&](int say_to) { read_jobs(path, say_to); });
+    const auto serve_for = [&](std::chrono::nanoseconds time) {
+        const auto end = std::chrono::steady_clock::now() + time;
+        while (std::chrono::steady_clock::now() < end)
+            ASSERT_TRUE(loop.wait_until(end));
+    };
+    serve_for(std::chrono::milliseconds{200});
+    const auto used = cpu_time();
+    const auto began = std::chrono::steady_clock::now();
+    serve_for(std::chrono::seconds{2});
+    const auto share = 100 * (cpu_time() - used) / (std::chrono::steady_clock::now() - began);
+    EXPECT_GE(share, 1);
+    EXPECT_LE(share, 13) << "percent; the loop's own turns are in it";
+    EXPECT_EQ(readers.line(), "reads");
 }
 
 TEST_F(XpreemptdServer, SeesTheCredentialsOfItsPeer) {
