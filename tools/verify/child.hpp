@@ -22,8 +22,8 @@ public:
     static constexpr const char* ready = "ready ";
 
     // Starts this program again as the child, by a command that becomes it if one is given, and
-    // waits until it has begun. The failure says what the child said, "unsupported" if XNACK can't
-    // be turned on.
+    // waits until it has begun. The error is the line that the child printed in place of `ready`:
+    // "unsupported" if XNACK can't be turned on.
     static tl::expected<std::unique_ptr<Child>, std::string>
     start(std::uint32_t gpu_id, const std::string& mode = busy, Words by = {});
     ~Child();

@@ -322,7 +322,7 @@ void Gates::leave(const Call& call, int error) {
     case CallClass::capture:
         if (begins_capture(call))
             captures_.began(call.stream, done);
-        // HIP rejects some ends, and another thread may have ended what has just begun.
+        // hipStreamEndCapture() may be refused, and may come before the begin has returned.
         if ((done && !begins_capture(call)) || !is_captured(call.stream, call.handle))
             captures_.ended(call.stream);
         if (!captures_.knows_all())
