@@ -37,6 +37,13 @@ bool turn_xnack_on(int fd) {
 
 tl::expected<std::unique_ptr<Child>, std::string> Child::start(std::uint32_t gpu_id,
                                                                const std::string& mode, Words by) {
+    std::error_code error; // nothing is executed then
+    by.push_back(std::filesystem::read_symlink("/proc/self/exe", error).string());
+    by.insert(by.end(), {mode, std::to_string(gpu_id)});
+    return start(std::move(by));
+}
+
+tl::expected<std::unique_ptr<Child>, std::string> Child::start(Words words) {
     Pipe to, from;
     if (!to.open() || !from.open())
         return tl::make_unexpected(text_of(-errno));
@@ -44,11 +51,8 @@ tl::expected<std::unique_ptr<Child>, std::string> Child::start(std::uint32_t gpu
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawn_file_actions_adddup2(&actions, to.ends[0], STDIN_FILENO);
     ::posix_spawn_file_actions_adddup2(&actions, from.ends[1], STDOUT_FILENO);
-    std::error_code error; // nothing is executed then
-    by.push_back(std::filesystem::read_symlink("/proc/self/exe", error).string());
-    by.insert(by.end(), {mode, std::to_string(gpu_id)});
     std::vector<char*> arguments;
-    for (std::string& word : by)
+    for (std::string& word : words)
         arguments.push_back(word.data());
     arguments.push_back(nullptr);
     std::unique_ptr<Child> child(new Child);
@@ -66,8 +70,12 @@ tl::expected<std::unique_ptr<Child>, std::string> Child::start(std::uint32_t gpu
     const std::string answer = child->read_line();
     if (!answer.starts_with(ready))
         return tl::make_unexpected(answer.empty() ? "the child process ended" : answer);
-    child->queue_id_ = static_cast<std::uint32_t>(std::stoul(answer.substr(6)));
+    child->first_line_ = answer.substr(std::string_view(ready).size());
     return child;
+}
+
+std::uint32_t Child::queue_id() const {
+    return static_cast<std::uint32_t>(std::stoul(first_line_));
 }
 
 Child::~Child() {

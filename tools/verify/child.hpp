@@ -26,12 +26,15 @@ public:
     // "unsupported" if XNACK can't be turned on.
     static tl::expected<std::unique_ptr<Child>, std::string>
     start(std::uint32_t gpu_id, const std::string& mode = busy, Words by = {});
+    // The same with another program, which also begins with a line `ready`.
+    static tl::expected<std::unique_ptr<Child>, std::string> start(Words words);
     ~Child();
     Child(const Child&) = delete;
     Child& operator=(const Child&) = delete;
 
     [[nodiscard]] pid_t pid() const { return pid_; }
-    [[nodiscard]] std::uint32_t queue_id() const { return queue_id_; }
+    [[nodiscard]] const std::string& first_line() const { return first_line_; } // behind `ready`
+    [[nodiscard]] std::uint32_t queue_id() const;
     std::string ask(const std::string& question); // of one line, and the answer
     bool stands_still() { return ask("still") == "yes"; }
     bool moves() { return ask("moves") == "yes"; }
@@ -42,7 +45,7 @@ private:
     std::string read_line();
 
     pid_t pid_ = -1;
-    std::uint32_t queue_id_ = 0;
+    std::string first_line_;
     std::FILE* to_ = nullptr;
     std::FILE* from_ = nullptr;
 };

@@ -5,16 +5,11 @@
 #include "child.hpp"
 #include "kfd/save_cost.hpp"
 
-#include <array>
 #include <atomic>
 #include <cstring>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <numeric>
-#include <optional>
-#include <poll.h>
 #include <thread>
-#include <unistd.h>
 
 extern "C" {
 extern const unsigned char gpu_spin_gfx942_start[], gpu_spin_gfx942_end[];
@@ -31,7 +26,6 @@ namespace {
 
 constexpr std::uint16_t group_size = 1024;
 constexpr std::uint32_t group_waves = group_size / 64;
-constexpr std::uint64_t kept_in_flight = 2; // by the low program
 constexpr std::chrono::microseconds poll_interval(200);
 
 constexpr gpu_image spin = {{gpu_spin_gfx942_start, gpu_spin_gfx942_end},
@@ -134,56 +128,6 @@ std::uint64_t Load::iterations() const {
         [](std::uint64_t sum, std::uint32_t& word) { return sum + std::atomic_ref(word).load(); });
 }
 
-namespace {
-
-class LowProgram {
-public:
-    explicit LowProgram(Load& load) : load_(load) {}
-    // Keeps two kernels in flight while it may launch, and notes when each kernel ends.
-    void step();
-    void answer(const std::string& question);
-    [[nodiscard]] bool idle() { return !launches_ && load_.done() == load_.launched(); }
-
-private:
-    Load& load_;
-    bool launches_ = false;
-    std::uint64_t seen_ = 0; // done
-    std::optional<steady_clock::time_point> last_end_;
-    std::vector<std::int64_t> times_ns_;
-};
-
-void LowProgram::step() {
-    for (; seen_ < load_.done(); ++seen_) {
-        const auto now = steady_clock::now();
-        times_ns_.push_back(std::chrono::nanoseconds(now - last_end_.value_or(now)).count());
-        last_end_ = now;
-    }
-    while (launches_ && load_.launched() - load_.done() < kept_in_flight)
-        load_.launch();
-}
-
-void LowProgram::answer(const std::string& question) {
-    if (question == "times\n") {
-        fmt::print("{}\n", fmt::join(times_ns_, " "));
-        times_ns_.clear();
-        last_end_.reset();
-        return;
-    }
-    step(); // a pause leaves two kernels in flight
-    if (question == "launch\n") {
-        launches_ = true;
-        last_end_ = last_end_.value_or(steady_clock::now());
-    } else if (question == "pause\n" || question == "drain\n") {
-        launches_ = false;
-    }
-    if (question == "drain\n" && !load_.wait())
-        return fmt::print("its kernels do not end within {} s\n", patience_ms / 1000);
-    step();
-    fmt::print("{} {} {}\n", load_.iterations(), load_.launched(), load_.done());
-}
-
-} // namespace
-
 int run_low_program(std::uint32_t gpu_id) {
     ::setvbuf(stdout, nullptr, _IOLBF, 0);
     const auto gpu = Gpu::open(gpu_id);
@@ -195,16 +139,9 @@ int run_low_program(std::uint32_t gpu_id) {
     }
     fmt::print("{}{}\n", Child::ready, (*load)->queue_id());
     LowProgram program(**load);
-    const timespec interval{0, std::chrono::nanoseconds(poll_interval).count()};
-    for (std::array<char, 64> line{};;) {
-        program.step();
-        pollfd questions{STDIN_FILENO, POLLIN, 0};
-        if (::ppoll(&questions, 1, program.idle() ? nullptr : &interval, nullptr) <= 0)
-            continue;
-        if (std::fgets(line.data(), static_cast<int>(line.size()), stdin) == nullptr)
-            return 0;
-        program.answer(line.data());
-    }
+    while (const auto question = next_question(program))
+        fmt::print("{}\n", program.answer(*question));
+    return 0;
 }
 
 } // namespace verify

@@ -2,6 +2,7 @@
 // A program with kernels of equal work: the high and the low one of stage priorities.
 #pragma once
 
+#include "low_program.hpp"
 #include "queues.hpp"
 
 #include <cstdint>
@@ -11,9 +12,8 @@
 
 namespace verify {
 
-// A queue whose kernels run one after the other. Each of their waves counts its iterations in
-// memory. Workgroups have 1,024 work items.
-class Load {
+// Those of a queue. Workgroups have 1,024 work items.
+class Load : public Kernels {
 public:
     struct Shape {
         std::uint32_t workgroups;
@@ -26,17 +26,17 @@ public:
     static tl::expected<Shape, std::string> high_shape(const Gpu& gpu);
 
     static tl::expected<std::unique_ptr<Load>, std::string> create(Gpu& gpu, const Shape& shape);
-    ~Load();
+    ~Load() override;
     Load(const Load&) = delete;
     Load& operator=(const Load&) = delete;
 
     // At most in_flight_max may be in flight.
-    void launch();
+    void launch() override;
     static constexpr std::uint64_t in_flight_max = 8;
-    [[nodiscard]] std::uint64_t launched() const { return launched_; }
-    [[nodiscard]] std::uint64_t done();             // kernels
-    bool wait();                                    // false if they don't end within the patience
-    [[nodiscard]] std::uint64_t iterations() const; // of all waves of all kernels
+    [[nodiscard]] std::uint64_t launched() const override { return launched_; }
+    [[nodiscard]] std::uint64_t done() override;
+    bool wait() override;
+    [[nodiscard]] std::uint64_t iterations() const override;
     [[nodiscard]] std::uint32_t queue_id() const { return queue_->id(); }
 
     static std::uint64_t iterations_of(const Shape& shape); // of all waves of one kernel
@@ -54,11 +54,7 @@ private:
     std::uint64_t launched_ = 0, done_ = 0;
 };
 
-// The low program: a child process that keeps two kernels in flight, from the question "launch" on.
-// "pause" ends that and leaves them in flight, "drain" waits for their end, "counts" changes
-// nothing. The answer to each of these is "ITERATIONS LAUNCHED DONE". The answer to "times" has the
-// ns from the end of one kernel to the end of the next, since it was last asked. Returns its exit
-// status.
+// The low program as a child process. Returns its exit status.
 int run_low_program(std::uint32_t gpu_id);
 
 } // namespace verify

@@ -2,22 +2,34 @@
 // Computes with counts and times that were measured; knows no GPU.
 #include "priorities.hpp"
 
+#include "charts/chart.hpp"
 #include "kfd-preempt/output/latency.hpp"
 #include "kfd-preempt/output/names.hpp"
 
+#include <algorithm>
+#include <array>
 #include <fmt/format.h>
-#include <numeric>
 
 namespace verify {
 
 namespace {
 
-constexpr std::array<const char*, 7> mode_names = {"high alone",  "low alone",  "together",
-                                                   "Lv1, block",  "Lv2, drain", "Lv3, interrupt",
-                                                   "by xpreemptd"};
+constexpr std::array<const char*, 8> mode_names = {
+    "high alone", "low alone",      "together",           "Lv1, block",
+    "Lv2, drain", "Lv3, interrupt", "HPF in the process", "by xpreemptd"};
+
+// "together" needs no name beside a load.
+std::string name_of(const Mode& mode) {
+    const std::string name = mode_names[static_cast<std::size_t>(mode.sharing)];
+    if (mode.load.empty())
+        return name;
+    return mode.sharing == Sharing::together
+               ? mode.load
+               : fmt::format("{}, {}", mode.load, name.substr(0, name.find(',')));
+}
 
 struct Row {
-    const char* name;
+    std::string name;
     std::optional<cli::Percentiles> high, low;
     std::optional<double> kept, ratio; // low program's throughput, and latency low : high
     std::uint64_t stops;
@@ -25,15 +37,6 @@ struct Row {
 
 std::uint64_t low_iterations(const Mode& mode) {
     return mode.end.iterations - mode.begin.iterations;
-}
-
-std::vector<std::uint64_t> high_latencies(const Measured& measured, const Mode& mode) {
-    std::vector<std::uint64_t> latencies;
-    for (const Request& request : mode.requests)
-        latencies.push_back(measured.counts ? request.completed.iterations -
-                                                  request.arrived.iterations + measured.high_request
-                                            : request.ns);
-    return latencies;
 }
 
 // Kernels of the low program run one after the other: each takes its own iterations, and those of
@@ -47,7 +50,7 @@ std::vector<std::uint64_t> low_latencies(const Measured& measured, const Mode& m
         const std::uint64_t kernel =
             (request.prepared.iterations - mode.begin.iterations) / measured.low_kernel;
         if (kernel < latencies.size())
-            latencies[kernel] += measured.high_request;
+            latencies[kernel] += mode.high_request;
     }
     return latencies;
 }
@@ -55,18 +58,16 @@ std::vector<std::uint64_t> low_latencies(const Measured& measured, const Mode& m
 double low_throughput(const Measured& measured, const Mode& mode) {
     const std::uint64_t low = low_iterations(mode);
     const std::uint64_t all =
-        measured.counts ? low + mode.requests.size() * measured.high_request : mode.ns;
+        measured.counts ? low + mode.requests.size() * mode.high_request : mode.ns;
     return all == 0 ? 0 : static_cast<double>(low) / static_cast<double>(all);
 }
 
 std::vector<Row> rows(const Measured& measured) {
     std::vector<Row> rows;
-    const double alone = low_throughput(measured, measured.of(Sharing::low_alone));
-    for (std::size_t i = 0; i < mode_names.size(); ++i) {
-        const Mode& mode = measured.modes[i];
-        if (static_cast<Sharing>(i) == Sharing::by_daemon && measured.policy.empty())
-            break;
-        Row row{mode_names[i],
+    const Mode* const low_alone = measured.find(Sharing::low_alone);
+    const double alone = low_alone == nullptr ? 0 : low_throughput(measured, *low_alone);
+    for (const Mode& mode : measured.modes) {
+        Row row{name_of(mode),
                 cli::percentiles(high_latencies(measured, mode)),
                 cli::percentiles(low_latencies(measured, mode)),
                 {},
@@ -76,7 +77,7 @@ std::vector<Row> rows(const Measured& measured) {
             row.kept = 100 * low_throughput(measured, mode) / alone;
         if (row.low && row.high && row.high->p50 > 0)
             row.ratio = static_cast<double>(row.low->p50) / static_cast<double>(row.high->p50);
-        rows.push_back(row);
+        rows.push_back(std::move(row));
     }
     return rows;
 }
@@ -87,9 +88,9 @@ struct DuringRequests {
     std::uint64_t in_flight = 0, mid_kernel = 0; // requests before which a kernel was
 };
 
-DuringRequests during_requests(const Measured& measured, Sharing sharing) {
+DuringRequests during_requests(const Measured& measured, const Mode& mode) {
     DuringRequests sum;
-    for (const auto& [arrived, prepared, completed, ns] : measured.of(sharing).requests) {
+    for (const auto& [arrived, prepared, completed, ns] : mode.requests) {
         sum.iterations += completed.iterations - prepared.iterations;
         sum.launches += completed.launched - prepared.launched;
         sum.in_flight += prepared.launched > prepared.done ? 1 : 0;
@@ -98,21 +99,85 @@ DuringRequests during_requests(const Measured& measured, Sharing sharing) {
     return sum;
 }
 
-// A request goes on while the daemon learns of it, so the low program still runs for a moment.
-void judge_daemon(const Measured& measured, std::uint64_t together, Checks& checks) {
-    const Mode& mode = measured.of(Sharing::by_daemon);
-    const std::uint64_t iterations = during_requests(measured, Sharing::by_daemon).iterations;
-    const std::string counts = fmt::format("{} stops in {} requests, {} iterations, {} together",
-                                           mode.stops, mode.requests.size(), iterations, together);
-    checks.check(2 * mode.stops >= mode.requests.size(),
-                 "xpreemptd: the low program is stopped for most requests", counts);
+// A request goes on while the scheduler learns of it, so the low program still runs for a moment.
+void judge_scheduler(const Measured& measured, Sharing sharing, const char* name,
+                     std::uint64_t together, Checks& checks) {
+    const Mode* const mode = measured.find(sharing);
+    if (mode == nullptr)
+        return;
+    const std::uint64_t iterations = during_requests(measured, *mode).iterations;
+    const std::string counts =
+        fmt::format("{} stops in {} requests, {} iterations, {} together", mode->stops,
+                    mode->requests.size(), iterations, together);
+    checks.check(2 * mode->stops >= mode->requests.size(),
+                 fmt::format("{}: the low program is stopped for most requests", name), counts);
     if (measured.counts)
-        checks.check(iterations < together, "xpreemptd: it runs less during requests: " + counts);
+        checks.check(iterations < together,
+                     fmt::format("{}: it runs less during requests: {}", name, counts));
     else
-        checks.note("xpreemptd: " + counts);
+        checks.note(fmt::format("{}: {}", name, counts));
+}
+
+// Each level that was measured; says what the low program did during requests, in that order.
+void judge_levels(const Measured& measured, const DuringRequests& together, Checks& checks) {
+    const Mode* const block = measured.find(Sharing::block);
+    const Mode* const drain = measured.find(Sharing::drain);
+    if (block == nullptr || drain == nullptr)
+        return;
+    const DuringRequests lv1 = during_requests(measured, *block);
+    const DuringRequests lv2 = during_requests(measured, *drain);
+    checks.check(lv1.launches == 0, "Lv1: the low program launches nothing during requests",
+                 fmt::format("{} kernels", lv1.launches));
+    checks.check(lv1.iterations > 0,
+                 fmt::format("Lv1: its kernels in flight run: {} iterations", lv1.iterations));
+    checks.check(lv2.iterations == 0,
+                 "Lv2: no iteration of it from the end of its kernels to that of a request",
+                 fmt::format("{} iterations", lv2.iterations));
+    std::uint64_t lv3 = 0;
+    for (const Mode& mode : measured.modes) {
+        if (mode.sharing != Sharing::interrupt)
+            continue;
+        const DuringRequests during = during_requests(measured, mode);
+        const std::string name = mode.load.empty() ? "Lv3" : name_of(mode);
+        if (mode.load.empty())
+            checks.check(
+                during.in_flight == mode.stops,
+                fmt::format("Lv3: {} of {} stops leave kernels in flight, {} in the middle of one",
+                            during.in_flight, mode.stops, during.mid_kernel));
+        checks.check(during.iterations == 0,
+                     name + ": no iteration of it from the confirmed stop to the end of a request",
+                     fmt::format("{} iterations", during.iterations));
+        lv3 += mode.load.empty() ? during.iterations : 0;
+    }
+    const std::string order =
+        fmt::format("iterations of the low program during requests: together {}, Lv1 {}, Lv2 {}, "
+                    "Lv3 {}",
+                    together.iterations, lv1.iterations, lv2.iterations, lv3);
+    // How a GPU shares itself between two queues is its own affair.
+    if (!measured.counts)
+        checks.note(order);
+    else
+        checks.check(together.iterations >= lv1.iterations && lv1.iterations >= lv2.iterations &&
+                         lv2.iterations >= lv3,
+                     order, "not less from level to level");
 }
 
 } // namespace
+
+const Mode* Measured::find(Sharing sharing) const {
+    const auto found = std::ranges::find_if(
+        modes, [&](const Mode& mode) { return mode.sharing == sharing && mode.load.empty(); });
+    return found == modes.end() ? nullptr : &*found;
+}
+
+std::vector<std::uint64_t> high_latencies(const Measured& measured, const Mode& mode) {
+    std::vector<std::uint64_t> latencies;
+    for (const Request& request : mode.requests)
+        latencies.push_back(measured.counts ? request.completed.iterations -
+                                                  request.arrived.iterations + mode.high_request
+                                            : request.ns);
+    return latencies;
+}
 
 std::vector<std::string> table(const Measured& measured) {
     const auto cell = [&](const std::optional<cli::Percentiles>& figures,
@@ -125,11 +190,11 @@ std::vector<std::string> table(const Measured& measured) {
         measured.counts
             ? "On the software GPU: iterations of the waves of both programs, not times."
             : "Requests of the high program, and kernels of the low one:",
-        fmt::format("{:<15}  {:>9}  {:>9}  {:>9}  {:>9}  {:>8}  {:>8}  {:>5}", "", "high p50",
+        fmt::format("{:<20}  {:>9}  {:>9}  {:>9}  {:>9}  {:>8}  {:>8}  {:>5}", "", "high p50",
                     "p99", "low p50", "p99", "low kept", "low:high", "stops")};
     for (const Row& row : rows(measured))
         lines.push_back(fmt::format(
-            "{:<15}  {:>9}  {:>9}  {:>9}  {:>9}  {:>8}  {:>8}  {:>5}", row.name,
+            "{:<20}  {:>9}  {:>9}  {:>9}  {:>9}  {:>8}  {:>8}  {:>5}", row.name,
             cell(row.high, &cli::Percentiles::p50), cell(row.high, &cli::Percentiles::p99),
             cell(row.low, &cli::Percentiles::p50), cell(row.low, &cli::Percentiles::p99),
             row.kept ? fmt::format("{:.1f} %", *row.kept) : "-",
@@ -146,12 +211,13 @@ Json figures_of(const Measured& measured) {
     const auto number = [](const std::optional<double>& of) { return of ? Json(*of) : Json(); };
     Json json{{"unit", measured.counts ? "iterations" : "ns"},
               {"policy", measured.policy.empty() ? Json() : Json(measured.policy)},
-              {"low_kernel_iterations", measured.low_kernel},
-              {"high_request_iterations", measured.high_request}};
+              {"low_kernel_iterations", measured.low_kernel}};
     const std::vector<Row> all = rows(measured);
     for (std::size_t i = 0; i < all.size(); ++i) {
-        const DuringRequests during = during_requests(measured, static_cast<Sharing>(i));
+        const Mode& mode = measured.modes[i];
+        const DuringRequests during = during_requests(measured, mode);
         json["modes"].push_back({{"mode", all[i].name},
+                                 {"high_request_iterations", mode.high_request},
                                  {"high", figures(all[i].high)},
                                  {"low", figures(all[i].low)},
                                  {"low_kept_percent", number(all[i].kept)},
@@ -163,44 +229,40 @@ Json figures_of(const Measured& measured) {
     return json;
 }
 
+std::string picture(const Measured& measured) {
+    charts::Chart chart{"Requests of the high program: p50, and p99 as a mark",
+                        measured.counts ? "iterations" : "ms",
+                        {},
+                        {},
+                        true};
+    charts::Series latency{"request", 0};
+    const double unit = measured.counts ? 1 : 1e6;
+    for (const Mode& mode : measured.modes) {
+        const auto high = cli::percentiles(high_latencies(measured, mode));
+        if (!high || !mode.load.empty())
+            continue;
+        chart.groups.push_back(name_of(mode));
+        latency.values.push_back(static_cast<double>(high->p50) / unit);
+        latency.marks.push_back(static_cast<double>(high->p99) / unit);
+    }
+    chart.series.push_back(std::move(latency));
+    return charts::draw(chart);
+}
+
 void judge(const Measured& measured, Checks& checks) {
-    const DuringRequests together = during_requests(measured, Sharing::together);
-    const DuringRequests block = during_requests(measured, Sharing::block);
-    const DuringRequests drain = during_requests(measured, Sharing::drain);
-    const DuringRequests interrupt = during_requests(measured, Sharing::interrupt);
+    const Mode* const mode = measured.find(Sharing::together);
+    const DuringRequests together =
+        mode == nullptr ? DuringRequests{} : during_requests(measured, *mode);
     checks.check(together.iterations > 0,
                  fmt::format("together, the low program runs during requests: {} iterations",
                              together.iterations));
-    checks.check(block.launches == 0, "Lv1: the low program launches nothing during requests",
-                 fmt::format("{} kernels", block.launches));
-    checks.check(block.iterations > 0,
-                 fmt::format("Lv1: its kernels in flight run: {} iterations", block.iterations));
-    checks.check(drain.iterations == 0,
-                 "Lv2: no iteration of it from the end of its kernels to that of a request",
-                 fmt::format("{} iterations", drain.iterations));
-    const std::uint64_t stops = measured.of(Sharing::interrupt).stops;
-    checks.check(interrupt.in_flight == stops,
-                 fmt::format("Lv3: {} of {} stops leave kernels in flight, {} in the middle of one",
-                             interrupt.in_flight, stops, interrupt.mid_kernel));
-    checks.check(interrupt.iterations == 0,
-                 "Lv3: no iteration of it from the confirmed stop to the end of a request",
-                 fmt::format("{} iterations", interrupt.iterations));
-    const std::string order =
-        fmt::format("iterations of the low program during requests: together {}, Lv1 {}, Lv2 {}, "
-                    "Lv3 {}",
-                    together.iterations, block.iterations, drain.iterations, interrupt.iterations);
-    // How a GPU shares itself between two queues is its own affair.
-    if (!measured.counts)
-        checks.note(order);
-    else
-        checks.check(together.iterations >= block.iterations &&
-                         block.iterations >= drain.iterations &&
-                         drain.iterations >= interrupt.iterations,
-                     order, "not less from level to level");
+    judge_levels(measured, together, checks);
+    judge_scheduler(measured, Sharing::by_hpf, "HPF in the process", together.iterations, checks);
     if (measured.policy == "BAND")
-        judge_daemon(measured, together.iterations, checks);
-    const bool all_right = std::ranges::all_of(measured.modes, [&](const Mode& mode) {
-        return low_iterations(mode) == (mode.end.done - mode.begin.done) * measured.low_kernel;
+        judge_scheduler(measured, Sharing::by_daemon, "xpreemptd", together.iterations, checks);
+    const bool all_right = std::ranges::all_of(measured.modes, [&](const Mode& each) {
+        return each.end.done == each.end.launched &&
+               low_iterations(each) == (each.end.done - each.begin.done) * measured.low_kernel;
     });
     checks.check(all_right, "each kernel of the low program has done its iterations, once");
 }

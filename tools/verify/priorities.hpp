@@ -5,7 +5,6 @@
 
 #include "stage.hpp"
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -24,7 +23,8 @@ struct Request {
     std::uint64_t ns = 0; // without the time for counting
 };
 
-// By the daemon: the low program is a job of its band idle.
+// By the daemon: the low program is a job of its band idle. By HPF: both are xqueues of one
+// process, which libxpreempt schedules.
 enum class Sharing : std::uint8_t {
     high_alone,
     low_alone,
@@ -32,11 +32,15 @@ enum class Sharing : std::uint8_t {
     block,
     drain,
     interrupt,
+    by_hpf,
     by_daemon
 };
 
 // Some requests in one way of sharing. No kernel is in flight at its begin and at its end.
 struct Mode {
+    Sharing sharing;
+    std::string load;               // of the high program, "50 % busy", if it is not the usual one
+    std::uint64_t high_request = 0; // iterations
     std::vector<Request> requests;
     LowCounts begin, end;
     std::uint64_t ns = 0;
@@ -47,18 +51,21 @@ struct Mode {
 struct Measured {
     // On the software GPU time means nothing: figures are iterations, of both programs together.
     bool counts = false;
-    std::uint64_t low_kernel = 0, high_request = 0; // iterations
-    std::array<Mode, 7> modes;                      // by Sharing
+    std::uint64_t low_kernel = 0; // iterations
+    std::vector<Mode> modes;
     std::string policy; // of xpreemptd; empty: it does not run, or not for this GPU
 
-    [[nodiscard]] const Mode& of(Sharing sharing) const {
-        return modes[static_cast<std::size_t>(sharing)];
-    }
+    // With the usual load; nullptr: not measured.
+    [[nodiscard]] const Mode* find(Sharing sharing) const;
 };
+
+std::vector<std::uint64_t> high_latencies(const Measured& measured, const Mode& mode);
 
 // Its head, and a row of each mode.
 std::vector<std::string> table(const Measured& measured);
 Json figures_of(const Measured& measured);
+// Latency of requests in each way of sharing, as SVG: bars are p50, marks p99.
+std::string picture(const Measured& measured);
 // The same for times and counts.
 void judge(const Measured& measured, Checks& checks);
 

@@ -127,7 +127,8 @@ write_report(const Result& result, const std::string& output, Directory kind) {
                       json_of(result).dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
     for (const StageResult& stage : result.stages)
         if (stage.data.contains("svg"))
-            good = good && write("latency.svg", stage.data["svg"].get<std::string>());
+            good =
+                good && write((stage.name + ".svg").c_str(), stage.data["svg"].get<std::string>());
     std::string log;
     for (const std::string& line : result.kernel_log)
         log += line + "\n";

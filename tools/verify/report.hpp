@@ -32,8 +32,9 @@ struct Result {
 // A name that others can foresee must be new: they may have made it, as a link.
 enum class Directory : std::uint8_t { may_exist, is_new };
 
-// Writes report.txt, report.json, latency.svg and kernel.log into the directory, which is made, and
-// packs it into output.tar.gz by tar(1). Returns the names of what was written.
+// Writes report.txt, report.json, STAGE.svg where a stage has a picture, and kernel.log into the
+// directory, which is made, and packs it into output.tar.gz by tar(1). Returns the names of what
+// was written.
 tl::expected<std::vector<std::string>, std::string>
 write_report(const Result& result, const std::string& output, Directory directory);
 

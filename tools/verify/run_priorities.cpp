@@ -3,13 +3,14 @@
 #include "priorities.hpp"
 
 #include "bench.hpp"
-#include "child.hpp"
-#include "load.hpp"
-#include "operator.hpp"
+#include "daemon.hpp"
+#include "hip_programs.hpp"
 #include "program.hpp"
+#include "programs.hpp"
+
+#include "kfd-preempt/output/latency.hpp"
 
 #include <fmt/format.h>
-#include <sstream>
 #include <thread>
 
 namespace verify {
@@ -18,251 +19,304 @@ using std::chrono::steady_clock;
 
 namespace {
 
-constexpr unsigned kernels_of_request = 4;
-
-std::uint64_t ns_of(steady_clock::duration time) {
-    return static_cast<std::uint64_t>(std::chrono::nanoseconds(time).count());
-}
-
-// The high program is this process, the low one a child, which it holds back as xpreemptd or
-// libxpreempt would.
 class Experiment {
 public:
-    // by: a command that becomes the low program.
-    static tl::expected<std::unique_ptr<Experiment>, std::string>
-    create(Gpu& gpu, Measured& measured, const Child::Words& by = {});
-
-    // Returns false if something failed, which failure() then says.
-    bool measure(Sharing sharing, unsigned requests);
-    [[nodiscard]] const std::string& failure() const { return failure_; }
+    Experiment(Programs& programs, Measured& measured) : programs_(programs), measured_(measured) {}
+    // mode: its way of sharing, its load, and the iterations of a request. idle: for how long the
+    // high program has no request between two, in ns, on the software GPU in iterations of the low
+    // program; 0: for as long as one kernel of that runs.
+    Done measure(Mode mode, unsigned requests, std::uint64_t idle = 0);
 
 private:
-    explicit Experiment(Measured& measured) : measured_(measured) {}
-    bool fails(const std::string& why) {
-        failure_ = why;
-        return false;
-    }
-    bool tell_low(const char* what, LowCounts& counts);
-    bool tell_low(const char* what) {
-        LowCounts ignored;
-        return tell_low(what, ignored);
-    }
-    bool wait_for_low_kernel();
-    bool serve(Sharing sharing, Mode& mode);
-    bool hold_back(Sharing sharing);
-    bool release(Sharing sharing);
-    bool switch_low(Entries entries);
-    bool run_request();
-    bool count_stops(std::uint64_t& stops);
-    bool await_daemon();
+    Done wait(std::uint64_t idle);
+    Done serve(Mode& mode);
+    Done serve_all(Mode& mode, unsigned requests, std::uint64_t idle);
+    Done await_daemon();
 
+    Programs& programs_;
     Measured& measured_;
-    std::unique_ptr<Load> high_;
-    std::unique_ptr<Child> low_;
-    Operator by_;
-    std::string failure_;
 };
 
-tl::expected<std::unique_ptr<Experiment>, std::string>
-Experiment::create(Gpu& gpu, Measured& measured, const Child::Words& by) {
-    std::unique_ptr<Experiment> made(new Experiment(measured));
-    const auto low_shape = Load::low_shape(gpu), high_shape = Load::high_shape(gpu);
-    if (!low_shape || !high_shape)
-        return tl::make_unexpected((low_shape ? high_shape : low_shape).error());
-    auto high = Load::create(gpu, *high_shape);
-    if (!high)
-        return tl::make_unexpected(high.error());
-    made->high_ = std::move(*high);
-    auto low = Child::start(gpu.id(), Child::low_program, by);
-    if (!low)
-        return tl::make_unexpected(low.error());
-    made->low_ = std::move(*low);
-    measured.counts = gpu.is_software();
-    measured.low_kernel = Load::iterations_of(*low_shape);
-    measured.high_request = kernels_of_request * Load::iterations_of(*high_shape);
-    return made;
-}
-
-bool Experiment::tell_low(const char* what, LowCounts& counts) {
-    const std::string answer = low_->ask(what);
-    std::istringstream words(answer);
-    if (words >> counts.iterations >> counts.launched >> counts.done)
-        return true;
-    return fails(fmt::format("the low program answers \"{}\" to {}", answer, what));
-}
-
-// Between two requests the low program runs for as long as one of its kernels takes.
-bool Experiment::wait_for_low_kernel() {
+Done Experiment::wait(std::uint64_t idle) {
+    if (!measured_.counts && idle > 0) {
+        std::this_thread::sleep_for(std::chrono::nanoseconds(idle));
+        return {};
+    }
+    const std::uint64_t wanted = idle > 0 ? idle : measured_.low_kernel;
     const auto deadline = steady_clock::now() + std::chrono::milliseconds(patience_ms);
-    LowCounts from, now;
-    if (!tell_low("counts", from))
-        return false;
-    while (tell_low("counts", now)) {
-        if (now.iterations - from.iterations >= measured_.low_kernel)
-            return true;
+    const auto from = programs_.tell_low("counts");
+    auto now = from;
+    while (from && now && now->iterations - from->iterations < wanted) {
         if (steady_clock::now() > deadline)
-            return fails(
+            return tl::make_unexpected(
                 fmt::format("the low program does not run: no kernel in {} s", patience_ms / 1000));
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        now = programs_.tell_low("counts");
     }
-    return false;
+    return from ? now.map([](const LowCounts&) {}) : tl::make_unexpected(from.error());
 }
 
-bool Experiment::run_request() {
-    for (unsigned i = 0; i < kernels_of_request; ++i)
-        high_->launch();
-    return high_->wait() ||
-           fails(fmt::format("a request does not end within {} s", patience_ms / 1000));
-}
-
-bool Experiment::switch_low(Entries entries) {
-    const auto switched = send(by_.fd(), low_->pid(), 0, entries);
-    return switched.has_value() || fails("SWITCH of the low program: " + switched.error());
-}
-
-bool Experiment::count_stops(std::uint64_t& stops) {
-    kfd_ioctl_preempt_status_args status{};
-    if (const int error = preempt_status(by_.fd(), low_->pid(), low_->queue_id(), &status))
-        return fails("STATUS of the low program: " + text_of(error));
-    stops = status.preempts;
-    return true;
-}
-
-bool Experiment::hold_back(Sharing sharing) {
-    const std::array<std::uint32_t, 1> queue{low_->queue_id()};
-    switch (sharing) {
-    case Sharing::block: return tell_low("pause");
-    case Sharing::drain: return tell_low("drain");
-    case Sharing::interrupt: return switch_low(stops_of(queue));
-    default: return true;
-    }
-}
-
-bool Experiment::release(Sharing sharing) {
-    const std::array<std::uint32_t, 1> queue{low_->queue_id()};
-    switch (sharing) {
-    case Sharing::block:
-    case Sharing::drain: return tell_low("launch");
-    case Sharing::interrupt: return switch_low(resumes_of(queue));
-    default: return true;
-    }
-}
-
-bool Experiment::serve(Sharing sharing, Mode& mode) {
-    Request request;
-    if (!tell_low("counts", request.arrived))
-        return false;
+Done Experiment::serve(Mode& mode) {
+    const auto arrived = programs_.tell_low("counts");
+    if (!arrived)
+        return tl::make_unexpected(arrived.error());
     const auto arrival = steady_clock::now();
-    if (!hold_back(sharing))
-        return false;
-    request.ns = ns_of(steady_clock::now() - arrival);
-    if (!tell_low("counts", request.prepared))
-        return false;
-    const auto submission = steady_clock::now();
-    if (!run_request())
-        return false;
-    request.ns += ns_of(steady_clock::now() - submission);
-    if (!tell_low("counts", request.completed))
-        return false;
-    mode.requests.push_back(request);
-    return release(sharing);
+    if (const Done held = programs_.hold_back(mode.sharing); !held)
+        return held;
+    const std::chrono::nanoseconds held_back = steady_clock::now() - arrival;
+    const auto prepared = programs_.tell_low("counts");
+    const auto served = programs_.serve();
+    const auto completed = programs_.tell_low("counts");
+    if (!prepared || !served || !completed)
+        return tl::make_unexpected(!served     ? served.error()
+                                   : !prepared ? prepared.error()
+                                               : completed.error());
+    mode.requests.push_back(
+        {*arrived, *prepared, *completed, static_cast<std::uint64_t>(held_back.count()) + *served});
+    return programs_.release(mode.sharing);
 }
 
 // The daemon has to find both programs first: requests that don't count, until it stops the low
 // one.
-bool Experiment::await_daemon() {
+Done Experiment::await_daemon() {
     const auto deadline = steady_clock::now() + std::chrono::milliseconds(patience_ms);
-    Mode not_counted;
-    std::uint64_t stops = 0;
-    if (!tell_low("launch"))
-        return false;
-    while (count_stops(stops) && wait_for_low_kernel() && serve(Sharing::by_daemon, not_counted)) {
-        if (stops > 0)
-            return tell_low("drain") && !low_->ask("times").empty();
+    Mode not_counted{};
+    not_counted.sharing = Sharing::by_daemon;
+    Done done = programs_.tell_low("launch").map([](const LowCounts&) {});
+    for (auto stops = programs_.stops(); done; stops = programs_.stops()) {
+        if (!stops)
+            return tl::make_unexpected(stops.error());
+        if (*stops > 0)
+            break;
         if (steady_clock::now() > deadline)
-            return fails(fmt::format("xpreemptd does not stop the low program for requests in {} s",
-                                     patience_ms / 1000));
+            return tl::make_unexpected(
+                fmt::format("xpreemptd does not stop the low program for requests in {} s",
+                            patience_ms / 1000));
+        done = wait(0).and_then([&] { return serve(not_counted); });
     }
-    return false;
+    done = done.and_then([&] { return programs_.tell_low("drain").map([](const LowCounts&) {}); });
+    programs_.low_times(); // of before
+    return done;
 }
 
-bool Experiment::measure(Sharing sharing, unsigned requests) {
-    Mode& mode = measured_.modes[static_cast<std::size_t>(sharing)];
-    std::uint64_t stops = 0;
-    if (sharing == Sharing::by_daemon && !await_daemon())
-        return false;
-    if (!tell_low("counts", mode.begin) || !count_stops(stops))
-        return false;
+Done Experiment::serve_all(Mode& mode, unsigned requests, std::uint64_t idle) {
+    Done done;
+    if (mode.sharing != Sharing::high_alone)
+        done = programs_.tell_low("launch").map([](const LowCounts&) {});
+    for (unsigned i = 0; done && i < requests; ++i) {
+        if (mode.sharing != Sharing::high_alone)
+            done = wait(idle);
+        if (done && mode.sharing != Sharing::low_alone)
+            done = serve(mode);
+    }
+    return done;
+}
+
+Done Experiment::measure(Mode mode, unsigned requests, std::uint64_t idle) {
+    Done done = programs_.begin(mode.sharing);
+    if (done && mode.sharing == Sharing::by_daemon)
+        done = await_daemon();
+    if (!done)
+        return done;
+    const auto counts = programs_.tell_low("counts");
+    const auto stops = programs_.stops();
     const auto begin = steady_clock::now();
-    if (sharing != Sharing::high_alone && !tell_low("launch"))
+    if (!counts || !stops)
+        return tl::make_unexpected(counts ? stops.error() : counts.error());
+    mode.begin = *counts;
+    if (done = serve_all(mode, requests, idle); !done)
+        return done;
+    const auto last = programs_.tell_low("drain");
+    const auto all_stops = programs_.stops();
+    if (!last || !all_stops)
+        return tl::make_unexpected(last ? all_stops.error() : last.error());
+    mode.end = *last;
+    mode.stops = *all_stops - *stops;
+    mode.ns =
+        static_cast<std::uint64_t>(std::chrono::nanoseconds(steady_clock::now() - begin).count());
+    mode.low_ns = programs_.low_times();
+    measured_.modes.push_back(std::move(mode));
+    return programs_.end(measured_.modes.back().sharing);
+}
+
+Mode usual(Sharing sharing, std::uint64_t high_request) {
+    Mode mode{};
+    mode.sharing = sharing;
+    mode.high_request = high_request;
+    return mode;
+}
+
+// Says why something could not be measured: a skip if it is not allowed to be.
+bool failed(const Done& done, Checks& checks) {
+    if (done)
         return false;
-    for (unsigned i = 0; i < requests; ++i) {
-        if (sharing != Sharing::high_alone && !wait_for_low_kernel())
-            return false;
-        if (sharing != Sharing::low_alone && !serve(sharing, mode))
-            return false;
-    }
-    if (!tell_low("drain", mode.end) || !count_stops(mode.stops))
-        return false;
-    mode.stops -= stops;
-    mode.ns = ns_of(steady_clock::now() - begin);
-    std::istringstream times(low_->ask("times"));
-    for (std::uint64_t ns = 0; times >> ns;)
-        mode.low_ns.push_back(ns);
+    if (done.error().find("EPERM") != std::string::npos)
+        checks.skip("not allowed to stop queues of another process: run as root (CAP_SYS_PTRACE)");
+    else
+        checks.check(false, "both programs run", done.error());
     return true;
 }
 
-// Returns false if something failed, or can't be tried, which the checks then say.
-bool measure_all(Bench& bench, Checks& checks, Measured& measured, const Child::Words& by,
-                 std::initializer_list<Sharing> ways) {
-    const auto experiment = Experiment::create(bench.gpu(), measured, by);
-    const std::string low = by.empty() ? "a low program" : "a low program in the band idle";
-    if (!checks.check(experiment.has_value(), "a high program starts, and " + low,
-                      experiment ? "" : experiment.error()))
-        return false;
-    for (const Sharing sharing : ways) {
-        if ((*experiment)->measure(sharing, bench.options().rounds))
-            continue;
-        const std::string& failure = (*experiment)->failure();
-        if (failure.find("EPERM") != std::string::npos)
-            checks.skip("not allowed to stop queues of another process: run as root "
-                        "(CAP_SYS_PTRACE)");
-        else
-            checks.check(false, "both programs run", failure);
-        return false;
-    }
-    return true;
+Done measure_each(Experiment& experiment, std::initializer_list<Sharing> ways,
+                  std::uint64_t high_request, unsigned requests) {
+    Done done;
+    for (const Sharing sharing : ways)
+        if (done)
+            done = experiment.measure(usual(sharing, high_request), requests);
+    return done;
 }
 
-// Returns that of xpreemptd, or nothing if it does not run.
-std::string policy_of_daemon(const std::string& command) {
-    const auto asked = Program::start({command, "--json", "policy"});
-    if (!asked)
-        return {};
-    (*asked)->wait();
-    const Json answer = Json::parse((*asked)->output(), nullptr, false);
-    return (*asked)->succeeded() && answer.is_object() ? answer.value("policy", "") : "";
+// As it is, and with the low program stopped.
+Done measure_load(Experiment& experiment, const std::string& load, std::uint64_t high_request,
+                  unsigned requests, std::uint64_t idle) {
+    Done done;
+    for (const Sharing sharing : {Sharing::together, Sharing::interrupt}) {
+        Mode mode = usual(sharing, high_request);
+        mode.load = load;
+        if (done)
+            done = experiment.measure(std::move(mode), requests, idle);
+    }
+    return done;
+}
+
+std::uint64_t median(const Measured& measured, Sharing sharing) {
+    const Mode* const mode = measured.find(sharing);
+    const auto figures = cli::percentiles(mode == nullptr ? std::vector<std::uint64_t>{}
+                                                          : high_latencies(measured, *mode));
+    return figures ? figures->p50 : 0;
+}
+
+// Requests as often as would keep the GPU busy for that share of the time if nothing else ran.
+Done measure_busy_servers(Experiment& experiment, const Measured& measured, unsigned requests) {
+    const std::uint64_t alone = median(measured, Sharing::high_alone);
+    Done done;
+    for (const unsigned busy : {10U, 50U, 90U}) {
+        const std::uint64_t idle = std::max(alone * (100 - busy) / busy, std::uint64_t{1});
+        if (done)
+            done = measure_load(experiment, fmt::format("{} % busy", busy),
+                                measured.modes.front().high_request, requests, idle);
+    }
+    return done;
+}
+
+// Tenths of a millisecond, on a card; as many iterations a wave as the time alone asks for.
+constexpr std::array<std::uint32_t, 4> lengths = {1, 10, 100, 500};
+// Iterations a wave on the software GPU, which takes seconds for more.
+constexpr std::uint32_t long_kernel = 10;
+
+Done measure_long_kernels(KfdPrograms& programs, Experiment& experiment, const Measured& measured,
+                          unsigned requests) {
+    const auto measure = [&](const std::string& load, std::uint64_t iterations) {
+        return programs
+            .set_length(static_cast<std::uint32_t>(std::max(iterations, std::uint64_t{1})))
+            .and_then([&] {
+                return measure_load(experiment, load, programs.iterations_of_request(), requests,
+                                    0);
+            });
+    };
+    if (measured.counts)
+        return measure(fmt::format("kernels x {}", long_kernel), long_kernel);
+    const std::uint64_t alone = std::max(median(measured, Sharing::high_alone), std::uint64_t{1});
+    Done done;
+    for (const std::uint32_t length : lengths)
+        if (done)
+            done = measure(fmt::format("{} ms kernels", length / 10.0),
+                           length * 100'000ULL * Programs::kernels_of_request / alone);
+    return done;
+}
+
+// Returns false if there are no programs, which the checks then say.
+template <class Created> bool started(const Created& programs, const char* what, Checks& checks) {
+    return checks.check(programs.has_value(), what, programs ? "" : programs.error());
+}
+
+// Returns false if something failed.
+bool measure_kfd(Bench& bench, Checks& checks, Measured& measured) {
+    const auto programs = KfdPrograms::create(bench.gpu());
+    if (!started(programs, "a high program starts, and a low program", checks))
+        return false;
+    measured.low_kernel = (*programs)->iterations_of_low_kernel();
+    const unsigned requests = bench.options().rounds;
+    Experiment experiment(**programs, measured);
+    Done done = measure_each(experiment,
+                             {Sharing::high_alone, Sharing::low_alone, Sharing::together,
+                              Sharing::block, Sharing::drain, Sharing::interrupt},
+                             (*programs)->iterations_of_request(), requests);
+    if (done)
+        done = measure_busy_servers(experiment, measured, requests);
+    if (done)
+        done = measure_long_kernels(**programs, experiment, measured, requests);
+    return !failed(done, checks);
+}
+
+// Returns false if something failed. Without HIP there is nothing to measure.
+bool measure_hip(Bench& bench, Checks& checks, Measured& measured) {
+    const auto programs = HipPrograms::create(bench.gpu());
+    if (!programs) {
+        checks.note("no HIP programs: " + programs.error());
+        return true;
+    }
+    measured.low_kernel = (*programs)->iterations_of_low_kernel();
+    const std::uint64_t request = (*programs)->iterations_of_request();
+    const unsigned requests = bench.options().rounds;
+    Experiment experiment(**programs, measured);
+    Done done =
+        measure_each(experiment, {Sharing::high_alone, Sharing::low_alone, Sharing::together},
+                     request, requests);
+    if (done && (*programs)->has_levels())
+        done = measure_each(experiment,
+                            {Sharing::block, Sharing::drain, Sharing::interrupt, Sharing::by_hpf},
+                            request, requests);
+    else if (done)
+        checks.note("HIP: libxpreempt.so.0 is not found: no levels, no HPF");
+    return !failed(done, checks);
+}
+
+// Adds the row of xpreemptd to what was measured. Returns false if something failed.
+template <class Kind>
+bool measure_daemon(Bench& bench, Checks& checks, Measured& measured, const Child::Words& by) {
+    const auto programs = Kind::create(bench.gpu(), by);
+    if (!started(programs, "a high program starts, and a low program in the band idle", checks))
+        return false;
+    Experiment experiment(**programs, measured);
+    return !failed(
+        experiment.measure(usual(Sharing::by_daemon, (*programs)->iterations_of_request()),
+                           bench.options().rounds),
+        checks);
+}
+
+void print_and_judge(const Measured& measured, Checks& checks) {
+    for (const std::string& line : table(measured))
+        checks.note(line);
+    judge(measured, checks);
 }
 
 } // namespace
 
 void run_priorities(Bench& bench, Checks& checks) {
-    Measured measured;
-    if (!measure_all(bench, checks, measured, {},
-                     {Sharing::high_alone, Sharing::low_alone, Sharing::together, Sharing::block,
-                      Sharing::drain, Sharing::interrupt}))
+    Measured kfd, hip;
+    kfd.counts = hip.counts = bench.gpu().is_software();
+    if (!measure_kfd(bench, checks, kfd) || !measure_hip(bench, checks, hip))
         return;
     const std::string command = command_name();
-    measured.policy = policy_of_daemon(command);
-    if (measured.policy.empty())
+    const std::string policy = policy_of_daemon();
+    const Child::Words by{command, "run", "--band", "idle", "--"};
+    if (policy.empty()) {
         checks.note("xpreemptd does not run: there is no row of it");
-    else if (!measure_all(bench, checks, measured, {command, "run", "--band", "idle", "--"},
-                          {Sharing::by_daemon}))
+    } else {
+        kfd.policy = hip.policy = policy;
+        if (!measure_daemon<KfdPrograms>(bench, checks, kfd, by) ||
+            (!hip.modes.empty() && !measure_daemon<HipPrograms>(bench, checks, hip, by)))
+            return;
+    }
+    print_and_judge(kfd, checks);
+    checks.data = figures_of(kfd);
+    checks.data["svg"] = picture(hip.modes.empty() ? kfd : hip);
+    if (hip.modes.empty())
         return;
-    for (const std::string& line : table(measured))
-        checks.note(line);
-    checks.data = figures_of(measured);
-    judge(measured, checks);
+    checks.note("HIP, two streams of a process:");
+    print_and_judge(hip, checks);
+    checks.data["hip"] = figures_of(hip);
 }
 
 } // namespace verify

@@ -6,11 +6,12 @@
  * Workgroups of 1024 work items. Kernels of one queue run one after the other and share the
  * words, so the words say at any time how far all of them have come.
  *
- * Arguments: see Load::Shared::Arguments.
+ * Arguments: see Load::Shared::Arguments. The metadata at the end are for HIP.
  */
 	.include "gfx9.inc"
 	.text
 	.globl	spin
+	.protected	spin
 	.p2align 8
 	.type	spin,@function
 spin:
@@ -48,3 +49,23 @@ spin:
 	.size	spin, .Lend-spin
 
 	descriptor spin, 16, 8, 8, 16
+
+	.amdgpu_metadata
+---
+amdhsa.version: [1, 1]
+amdhsa.kernels:
+  - .name: spin
+    .symbol: spin.kd
+    .kernarg_segment_size: 16
+    .kernarg_segment_align: 8
+    .group_segment_fixed_size: 0
+    .private_segment_fixed_size: 0
+    .wavefront_size: 64
+    .sgpr_count: 16
+    .vgpr_count: 8
+    .max_flat_workgroup_size: 1024
+    .args:
+      - {.size: 8, .offset: 0, .value_kind: global_buffer, .address_space: global}
+      - {.size: 4, .offset: 8, .value_kind: by_value}
+      - {.size: 4, .offset: 12, .value_kind: by_value}
+	.end_amdgpu_metadata

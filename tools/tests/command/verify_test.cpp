@@ -80,9 +80,10 @@ Measured priorities() {
     Measured measured;
     measured.counts = true;
     measured.low_kernel = 100;
-    measured.high_request = 10;
     const auto serve = [&](Sharing sharing, std::uint64_t to_hold_back, std::uint64_t meanwhile) {
-        Mode& mode = measured.modes[static_cast<std::size_t>(sharing)];
+        Mode mode{};
+        mode.sharing = sharing;
+        mode.high_request = 10;
         for (const std::uint64_t arrived : {30U, 530U})
             mode.requests.push_back({{arrived, 4, 2},
                                      {arrived + to_hold_back, 4, 2},
@@ -91,6 +92,7 @@ Measured priorities() {
         mode.end = {1000, 10, 10};
         mode.ns = 100000;
         mode.low_ns.assign(10, 10000);
+        measured.modes.push_back(mode);
     };
     serve(Sharing::high_alone, 0, 0);
     serve(Sharing::low_alone, 0, 0);
@@ -98,16 +100,29 @@ Measured priorities() {
     serve(Sharing::block, 0, 150);
     serve(Sharing::drain, 170, 0);
     serve(Sharing::interrupt, 5, 0);
-    serve(Sharing::by_daemon, 0, 60);
     measured.modes[0].end = {};
     measured.modes[0].low_ns.clear();
     measured.modes[1].requests.clear();
-    measured.modes[5].stops = measured.modes[6].stops = 2;
+    measured.modes[5].stops = 2;
+    return measured;
+}
+
+// With a row more: by a scheduler that stops the low program after 30 iterations of a request.
+Measured scheduled(Sharing by) {
+    Measured measured = priorities();
+    Mode mode = *measured.find(Sharing::together);
+    mode.sharing = by;
+    mode.stops = 2;
+    for (Request& request : mode.requests)
+        request.completed.iterations = request.prepared.iterations + 60;
+    measured.modes.push_back(mode);
+    if (by == Sharing::by_daemon)
+        measured.policy = "BAND";
     return measured;
 }
 
 Mode& mode_of(Measured& measured, Sharing sharing) {
-    return measured.modes[static_cast<std::size_t>(sharing)];
+    return *std::ranges::find(measured.modes, sharing, &Mode::sharing);
 }
 
 // The findings that failed.
@@ -178,8 +193,7 @@ TEST(VerifyPriorities, order_of_times_is_no_verdict) {
 }
 
 TEST(VerifyPriorities, daemon_has_to_stop_the_low_program_for_requests) {
-    Measured measured = priorities();
-    measured.policy = "BAND";
+    Measured measured = scheduled(Sharing::by_daemon);
     EXPECT_EQ(failures_of(measured), std::vector<std::string>{});
     Mode& mode = mode_of(measured, Sharing::by_daemon);
     mode.stops = 0;
@@ -196,15 +210,48 @@ TEST(VerifyPriorities, daemon_has_to_stop_the_low_program_for_requests) {
     EXPECT_EQ(failures_of(measured), std::vector<std::string>{});
 }
 
-TEST(VerifyPriorities, daemon_has_a_row_where_it_runs) {
+TEST(VerifyPriorities, HPF_has_to_stop_the_low_program_for_requests) {
+    Measured measured = scheduled(Sharing::by_hpf);
+    EXPECT_EQ(failures_of(measured), std::vector<std::string>{});
+    mode_of(measured, Sharing::by_hpf).stops = 0;
+    EXPECT_EQ(failures_of(measured),
+              std::vector<std::string>{
+                  "HPF in the process: the low program is stopped for most requests: 0 stops in 2 "
+                  "requests, 120 iterations, 700 together"});
+}
+
+TEST(VerifyPriorities, kernel_that_was_launched_and_did_not_end_fails) {
     Measured measured = priorities();
-    EXPECT_TRUE(figures_of(measured)["policy"].is_null());
-    EXPECT_EQ(figures_of(measured)["modes"].size(), 6U);
-    measured.policy = "BAND";
+    mode_of(measured, Sharing::together).end.launched += 1;
     EXPECT_EQ(
-        table(measured).back(),
-        "by xpreemptd            70         70        100        110    98.0 %      1.43      2");
+        failures_of(measured),
+        std::vector<std::string>{"each kernel of the low program has done its iterations, once"});
+}
+
+TEST(VerifyPriorities, stop_under_another_load_has_to_be_one) {
+    Measured measured = priorities();
+    Mode mode = mode_of(measured, Sharing::interrupt);
+    mode.load = "50 % busy";
+    measured.modes.push_back(mode);
+    EXPECT_EQ(failures_of(measured), std::vector<std::string>{});
+    measured.modes.back().requests[0].completed.iterations += 3;
+    EXPECT_EQ(failures_of(measured),
+              std::vector<std::string>{"50 % busy, Lv3: no iteration of it from the confirmed stop "
+                                       "to the end of a request: 3 iterations"});
+}
+
+TEST(VerifyPriorities, each_mode_that_was_measured_has_a_row) {
+    EXPECT_TRUE(figures_of(priorities())["policy"].is_null());
+    EXPECT_EQ(figures_of(priorities())["modes"].size(), 6U);
+    Measured measured = scheduled(Sharing::by_daemon);
+    EXPECT_EQ(table(measured).back(),
+              "by xpreemptd                 70         70        100        110    98.0 %      "
+              "1.43      2");
     EXPECT_EQ(figures_of(measured)["policy"], "BAND");
+    measured.modes.back() = mode_of(measured, Sharing::together);
+    measured.modes.back().load = "10 % busy";
+    EXPECT_TRUE(table(measured).back().starts_with("10 % busy      "));
+    EXPECT_EQ(figures_of(measured)["modes"].back()["mode"], "10 % busy");
 }
 
 TEST(VerifyPriorities, table_has_a_row_of_each_mode) {
@@ -212,25 +259,35 @@ TEST(VerifyPriorities, table_has_a_row_of_each_mode) {
     EXPECT_EQ(lines,
               (std::vector<std::string>{
                   "On the software GPU: iterations of the waves of both programs, not times.",
-                  "                  high p50        p99    low p50        p99  low kept  "
+                  "                       high p50        p99    low p50        p99  low kept  "
                   "low:high  stops",
-                  "high alone              10         10          -          -         -  "
+                  "high alone                   10         10          -          -         -  "
                   "       -      0",
-                  "low alone                -          -        100        100   100.0 %  "
+                  "low alone                     -          -        100        100   100.0 %  "
                   "       -      0",
-                  "together               360        360        100        110    98.0 %  "
+                  "together                    360        360        100        110    98.0 %  "
                   "   0.278      0",
-                  "Lv1, block             160        160        100        110    98.0 %  "
+                  "Lv1, block                  160        160        100        110    98.0 %  "
                   "   0.625      0",
-                  "Lv2, drain             180        180        100        110    98.0 %  "
+                  "Lv2, drain                  180        180        100        110    98.0 %  "
                   "   0.556      0",
-                  "Lv3, interrupt          15         15        100        110    98.0 %  "
+                  "Lv3, interrupt               15         15        100        110    98.0 %  "
                   "    6.67      2"}));
     Measured on_a_card = priorities();
     on_a_card.counts = false;
-    EXPECT_EQ(
-        table(on_a_card).back(),
-        "Lv3, interrupt        5 us       5 us      10 us      10 us   100.0 %         2      2");
+    EXPECT_EQ(table(on_a_card).back(), "Lv3, interrupt             5 us       5 us      10 us      "
+                                       "10 us   100.0 %         2      2");
+}
+
+TEST(VerifyPriorities, picture_has_each_way_of_sharing_with_requests) {
+    Measured measured = priorities();
+    measured.modes.push_back(measured.modes.back());
+    measured.modes.back().load = "10 % busy";
+    const std::string svg = picture(measured);
+    EXPECT_EQ(svg.find("busy"), std::string::npos);
+    EXPECT_NE(svg.find(">Lv1, block<"), std::string::npos);
+    EXPECT_EQ(svg.find(">low alone<"), std::string::npos);
+    EXPECT_EQ(svg.find("nan"), std::string::npos);
 }
 
 TEST(VerifyPriorities, report_has_the_figures_of_the_table) {

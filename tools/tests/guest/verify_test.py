@@ -49,22 +49,27 @@ class Verify(DaemonTest):
         page = (self.folder / "report.txt").read_text()
         self.assertEqual(len(re.findall(r"^[a-z-]+ \([0-9.]+ s\): ", page, re.MULTILINE)), STAGES)
         self.check(f"tar -tzf {self.folder}.tar.gz")
-        self.assert_levels_in_order(report)
+        self.assert_in_order(self.data("priorities"), 5)
         picture = (self.folder / "latency.svg").read_text()
         self.assertGreaterEqual(picture.count("<circle"), 15, "points in the picture, one of each stop")
+        self.assertIn(">Lv3, interrupt<", (self.folder / "priorities.svg").read_text())
         parameter = Path("/sys/module/amdgpu/parameters/preempt_verify").read_text()
         self.assertRegex(parameter, "[Y1]", "preempt_verify is as it was")
 
-    def assert_levels_in_order(self, report):
+    def data(self, stage):
+        """Its figures in the report."""
+        report = json.loads((self.folder / "report.json").read_text())
+        return next(each["data"] for each in report["stages"] if each["stage"] == stage)
+
+    def assert_in_order(self, data, requests):
         """By what the low program does during requests of the high one, once it has been held back."""
-        data = next(stage["data"] for stage in report["stages"] if stage["stage"] == "priorities")
         self.assertEqual(data["unit"], "iterations")
-        modes = {mode["mode"].partition(",")[0]: mode for mode in data["modes"]}
+        modes = {mode["mode"].partition(",")[0]: mode for mode in data["modes"] if "busy" not in mode["mode"]}
         ran = {name: mode["low_iterations_in_requests"] for name, mode in modes.items()}
         self.assertEqual((ran["Lv2"], ran["Lv3"]), (0, 0))
         self.assertTrue(ran["together"] >= ran["Lv1"] > 0, ran)
         self.assertEqual(modes["Lv1"]["low_launches_in_requests"], 0)
-        self.assertEqual(modes["Lv3"]["stops"], 5)
+        self.assertEqual(modes["Lv3"]["stops"], requests)
 
     def arm(self, fault):
         self.check(f"vgpu-fault arm {fault}")
@@ -102,8 +107,7 @@ class OfHws(Refusals, Verify):
     def test_xpreemptd_stops_the_low_program_for_requests(self):
         daemon = self.start_daemon(rules("0%"))
         self.verify("--rounds 5 --stage priorities", prints("^ +by xpreemptd .* [3-9]$", alone=False))
-        report = json.loads((self.folder / "report.json").read_text())
-        data = next(stage["data"] for stage in report["stages"] if stage["stage"] == "priorities")
+        data = self.data("priorities")
         self.assertEqual((data["policy"], data["modes"][-1]["mode"]), ("BAND", "by xpreemptd"))
         self.assert_end_right(daemon)
 
@@ -150,6 +154,19 @@ class OfHws(Refusals, Verify):
         self.arm("doorbell-lost:count=1")
         self.stage(5, "submissions", prints("the GPU missed 1 of 5", alone=False))
         self.assertEqual([*Path("/sys/kernel/tracing/instances").iterdir()], [], "it leaves nothing in tracefs")
+
+
+class Hip(Verify):
+    """With ROCm and libxpreempt."""
+
+    def test_levels_HPF_and_xpreemptd_order_programs_on_HIP(self):
+        daemon = self.start_daemon(rules("0%"))
+        self.verify("--rounds 3 --stage priorities", prints("^ +HPF in the process ", alone=False))
+        data = self.data("priorities")["hip"]
+        names = ["high alone", "low alone", "together", "Lv1, block", "Lv2, drain", "Lv3, interrupt"]
+        self.assertEqual([mode["mode"] for mode in data["modes"]], [*names, "HPF in the process", "by xpreemptd"])
+        self.assert_in_order(data, 3)
+        self.assert_end_right(daemon)
 
 
 class WithoutHws(Refusals, Verify):
