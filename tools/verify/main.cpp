@@ -160,11 +160,12 @@ int run_all(const Options& options) {
                    "HQDs after each stop\n");
     KernelLog log;
     Result result;
-    for (const Stage& stage : stages())
-        if (options.stages.empty() ||
-            std::ranges::find(options.stages, stage.name) != options.stages.end())
+    for (const Stage& stage : stages()) {
+        const bool named = std::ranges::find(options.stages, stage.name) != options.stages.end();
+        if (named || (options.stages.empty() && !stage.by_name_only))
             if (!run_stage(stage, bench, log, result))
                 break;
+    }
 
     fmt::print("\n{}\n", result.summary());
     const auto written = options.output.empty()

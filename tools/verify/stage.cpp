@@ -54,6 +54,13 @@ const std::vector<Stage>& stages() {
          "then while its queues are stopped and resumed; its exit status must be 0 if its results "
          "are right.",
          "as for one-queue, and the work of that program", run_given_program},
+        {"overhead",
+         "Only if it is named: times the program given after --, bare, with libxpreempt's hook, "
+         "with "
+         "an xqueue for each stream, and under an xpreemptd of its own, idle or busy; ten times "
+         "each, "
+         "one way after the other.",
+         "none of its own", run_overhead, true},
     };
     return all;
 }

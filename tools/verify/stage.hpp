@@ -55,6 +55,7 @@ struct Stage {
     const char* what; // it does
     const char* risk; // if the hardware doesn't do what the driver expects
     void (*run)(Bench& bench, Checks& checks);
+    bool by_name_only = false; // not among all
 };
 
 // In the order in which they run, from harmless to harsh.
@@ -77,5 +78,6 @@ void run_xnack(Bench& bench, Checks& checks);
 void run_freeze(Bench& bench, Checks& checks);
 void run_gpus(Bench& bench, Checks& checks);
 void run_given_program(Bench& bench, Checks& checks);
+void run_overhead(Bench& bench, Checks& checks);
 
 } // namespace verify

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // verify without a GPU: the fitted line, verdicts, the table of stage priorities, the files that it
 // leaves.
+#include "verify/overhead.hpp"
 #include "verify/priorities.hpp"
 #include "verify/report.hpp"
 #include "verify/samples.hpp"
@@ -370,6 +371,51 @@ TEST(VerifyReport, leaves_page_json_plot_log_and_archive) {
     EXPECT_EQ(*again, *written);
     EXPECT_TRUE(std::filesystem::exists(directory + ".tar.gz"));
     std::filesystem::remove_all(name);
+}
+
+std::vector<std::chrono::nanoseconds> times(const std::vector<int>& ns) {
+    return {ns.begin(), ns.end()};
+}
+
+TEST(VerifyOverhead, is_the_median_of_pairs) {
+    EXPECT_FALSE(cost({}, {}).has_value());
+    const auto two = cost(times({110, 330}), times({100, 200}));
+    ASSERT_TRUE(two.has_value());
+    EXPECT_NEAR(two->median, 37.5, 0.001);
+    EXPECT_FALSE(two->interval.has_value()); // with two runs it has the median in one of two cases
+}
+
+TEST(VerifyOverhead, interval_leaves_out_what_its_confidence_allows) {
+    const auto baseline = times({100, 100, 100, 100, 100, 100});
+    const auto six = cost(times({101, 106, 103, 104, 105, 102}), baseline);
+    ASSERT_TRUE(six && six->interval); // the median is outside of all six in 1 of 32 cases
+    EXPECT_NEAR(six->interval->low, 1, 0.001);
+    EXPECT_NEAR(six->interval->high, 6, 0.001);
+    const auto five = cost(times({101, 102, 103, 104, 105}), baseline);
+    ASSERT_TRUE(five);
+    EXPECT_FALSE(five->interval.has_value());
+    // One of ten is left out at each end: the median is outside of the others in 22 of 1,024 cases.
+    const std::vector<std::chrono::nanoseconds> hundreds(10, std::chrono::nanoseconds(100));
+    const auto ten = cost(times({110, 101, 102, 103, 104, 105, 106, 107, 108, 109}), hundreds);
+    ASSERT_TRUE(ten && ten->interval);
+    EXPECT_NEAR(ten->interval->low, 2, 0.001);
+    EXPECT_NEAR(ten->interval->high, 9, 0.001);
+}
+
+TEST(VerifyOverhead, table_compares_with_the_baseline_of_each_way) {
+    const std::vector<Runs> all = {
+        {"bare", 0, times({1000, 1000})}, {"hook", 0, times({1010, 1030})}, {"nothing", 0, {}}};
+    EXPECT_EQ(
+        table(all),
+        (std::vector<std::string>{
+            "                                            p50       cost  with 95 % confidence",
+            "bare                                       1 us",
+            "hook                                    1.03 us     +2.0 %  too few runs",
+            "nothing                                    0 ns"}));
+    const Json figures = figures_of(all);
+    EXPECT_EQ(figures["ways"][1]["compared_with"], "bare");
+    EXPECT_NEAR(figures["ways"][1]["cost_percent"].get<double>(), 2, 0.001);
+    EXPECT_TRUE(figures["ways"][0]["compared_with"].is_null());
 }
 
 } // namespace

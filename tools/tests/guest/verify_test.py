@@ -18,6 +18,7 @@ STAGES = 16
 DEGRADED = Path("/sys/module/amdgpu/parameters/preempt_degraded")
 # A GPU program under stops.
 PROGRAM = 'queue_owner 2 "$0" & p=$!; sleep 4; kill -TERM $p; wait $p'
+SHORT_PROGRAM = 'queue_owner 1 "$0" & p=$!; sleep 1; kill -TERM $p; wait $p'
 
 
 class Verify(DaemonTest):
@@ -109,7 +110,25 @@ class OfHws(Refusals, Verify):
         self.verify("--rounds 5 --stage priorities", prints("^ +by xpreemptd .* [3-9]$", alone=False))
         data = self.data("priorities")
         self.assertEqual((data["policy"], data["modes"][-1]["mode"]), ("BAND", "by xpreemptd"))
+        self.refuses_overhead("xpreemptd runs, which this stage starts and ends itself", "true")
         self.assert_end_right(daemon)
+
+    def refuses_overhead(self, why, *program):
+        self.verify(f"--rounds 1 --stage overhead -- {shlex.join(program)}", Expected(1, "stdout", why, alone=False))
+
+    def test_overhead_of_a_program_is_measured_in_each_way(self):
+        job = ["sh", "-c", SHORT_PROGRAM, f"{self.work}/progress"]
+        self.verify(f"--rounds 2 --stage overhead -- {shlex.join(job)}")
+        ways = {way["way"]: way for way in self.data("overhead")["ways"]}
+        self.assertEqual([len(way["ns"]) for way in ways.values()], [2, 0, 0, 0, 2, 0, 2, 2], "there is no hook here")
+        self.assertEqual(ways["beside it, under xpreemptd"]["compared_with"], "bare")
+        self.assertNotIn("interval_percent", ways["under an idle xpreemptd"], "two runs have no interval")
+        self.check("kfd-preempt policy", fails(1, "is not running"))
+
+    def test_overhead_of_a_program_that_tells_nothing_is_refused(self):
+        self.refuses_overhead("no program was given")
+        self.refuses_overhead("bare: it ends with exit status 0: exit status 3", "sh", "-c", "exit 3")
+        self.refuses_overhead("FAIL +xpreemptd stops the low program beside it: 0 times", "true")
 
     @cases(
         ("help into a full disk fails", "--help"),
