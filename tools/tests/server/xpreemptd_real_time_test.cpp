@@ -2,8 +2,10 @@
 // The limits of a real-time thread, which take its priority if it spins: in child processes.
 #include "system/real_time.hpp"
 
+#include <array>
 #include <csignal>
 #include <ctime>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/resource.h>
@@ -16,16 +18,37 @@ using namespace xpreemptd;
 
 constexpr int no_right = 77;
 
-// CPU time, as a wait in the driver is.
-void spin_us(rlim_t us) {
+constexpr auto compute = [] {
+    [[maybe_unused]] volatile int seen = 0;
+    for (int i = 0; i < 10'000; ++i)
+        seen = i;
+};
+
+// CPU time, with that in a loop.
+template <typename Work> void spin_us(rlim_t us, Work work) {
     timespec time{};
     const auto used = [&] {
         ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
         return static_cast<rlim_t>(time.tv_sec * 1'000'000 + time.tv_nsec / 1000);
     };
     const rlim_t begin = used();
-    while (used() - begin < us) {
-    }
+    while (used() - begin < us)
+        work();
+}
+
+void spin_us(rlim_t us) {
+    spin_us(us, compute);
+}
+
+// Nearly all of it in the kernel, as a wait in the driver is.
+void spin_in_kernel_us(rlim_t us) {
+    std::array<char, 1 << 20> bytes{};
+    const int zeroes = ::open("/dev/zero", O_RDONLY | O_CLOEXEC);
+    spin_us(us, [&] {
+        for (int i = 0; i < 64; ++i)
+            if (::read(zeroes, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
+                ::_exit(3);
+    });
 }
 
 // How it ended, as of waitpid().
@@ -74,7 +97,20 @@ TEST(RealTime, spinning_is_ended) {
     if (has_no_right(status))
         GTEST_SKIP() << "needs the right to real-time priority";
     EXPECT_TRUE(WIFSIGNALED(status));
-    EXPECT_EQ(WTERMSIG(status), SIGPROF);
+    EXPECT_EQ(WTERMSIG(status), SIGVTALRM);
+}
+
+// A call about many queues of a slow GPU, and the next one, in a turn that has lost the priority.
+TEST(RealTime, time_in_the_kernel_ends_no_turn) {
+    const int status = status_of([] {
+        spin_us(2 * longest_turn_us);
+        spin_in_kernel_us((longest_end_s + 1) * 1'000'000);
+        if (!regain_real_time())
+            ::_exit(1);
+    });
+    if (has_no_right(status))
+        GTEST_SKIP() << "needs the right to real-time priority";
+    EXPECT_EQ(status, 0);
 }
 
 TEST(RealTime, long_call_keeps_the_priority_and_spinning_after_it_does_not) {

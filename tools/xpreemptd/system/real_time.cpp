@@ -17,10 +17,10 @@ constexpr sched_param lowest{.sched_priority = 1};
 
 volatile std::sig_atomic_t lost = 0;
 
-// In CPU time, because the machine may be slow.
+// In CPU time of the program itself, because the machine, or its GPU, may be slow.
 void end_after(long seconds) {
     const itimerval timer{{0, 0}, {seconds, 0}};
-    ::setitimer(ITIMER_PROF, &timer, nullptr);
+    ::setitimer(ITIMER_VIRTUAL, &timer, nullptr);
 }
 
 void on_long_turn(int /*signal*/) {

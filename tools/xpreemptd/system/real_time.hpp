@@ -10,14 +10,15 @@ namespace xpreemptd {
 // Asks for SCHED_FIFO. Returns 0 or a positive errno: the thread keeps its priority. A thread that
 // then uses `longest_turn_us` of CPU without sleeping has an ordinary priority from there on, by a
 // handler of SIGXCPU: where memory is short, the kernel may need that time in any page fault, and
-// the processes that it has killed need the CPU to end. SIGPROF ends a thread that uses
-// `longest_end_s` more of CPU without regain_real_time().
+// the processes that it has killed need the CPU to end. SIGVTALRM ends a thread that then computes
+// for `longest_end_s` without regain_real_time(); time in the kernel does not count, because a call
+// may wait in it for a slow GPU.
 [[nodiscard]] int become_real_time();
 // Between turns. Returns true if the priority was lost.
 bool regain_real_time();
 
 constexpr rlim_t longest_turn_us = 500'000;
-constexpr long longest_end_s = 5;
+constexpr long longest_end_s = 2;
 // The driver gives up on firmware after 9 s, and resets the GPU.
 constexpr rlim_t longest_call_us = 20'000'000;
 
