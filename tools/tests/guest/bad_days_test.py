@@ -196,13 +196,15 @@ class Clients(BatchJob):
 class Beside(BatchJob):
     @cases(
         # Calls about that process wait in the driver.
-        ("jobs are scheduled beside one that locks its mutex in KFD", "lock_holder"),
-        ("jobs are scheduled beside processes that flap", "restless", "processes"),
-        ("jobs are scheduled beside one with many idle queues", "restless", "queues", QUEUES),
+        ("jobs are scheduled beside one that locks its mutex in KFD", 1, "lock_holder"),
+        ("jobs are scheduled beside processes that flap", 1, "restless", "processes"),
+        ("jobs are scheduled beside one with many idle queues", QUEUES, "restless", "queues", QUEUES),
     )
-    def other(self, *program):
+    def other(self, begun, *program):
         requests = self.start_requests(200)
         other = self.start_queues("other", *program)
+        while int(other.progress()[0]) < begun:
+            self.assert_progress(other)
         for number in range(3):
             with self.subTest(round=number):
                 self.succeeds("kfd-preempt", "jobs", timeout=60)

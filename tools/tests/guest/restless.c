@@ -15,7 +15,6 @@
 
 #define WAIT_MS 60000u
 #define MAX_QUEUES 250u		/* KFD gives a process 255 (pqm_create_queue()) */
-#define MAX_CHANGED 100u
 
 static volatile sig_atomic_t asked_to_end;
 
@@ -75,7 +74,6 @@ static int come_and_go(FILE *progress)
 static int change_queues(FILE *progress, unsigned int num)
 {
 	static struct aql_queue like, queues[MAX_QUEUES];
-	unsigned int changed = num < MAX_CHANGED ? num : MAX_CHANGED;
 	unsigned int number = 0;
 	struct kfd_device dev;
 	struct job job;
@@ -83,19 +81,16 @@ static int change_queues(FILE *progress, unsigned int num)
 
 	if (!ret)
 		ret = busy_queue_create(&dev, &like, &job, 1, WAIT_MS);
-	for (; !ret && number < num; number++)
+	for (; !ret && number < num; note(progress, ++number))
 		ret = aql_queue_create_off(&like, &queues[number]);
 	if (ret)
 		return ret;
-	while (!asked_to_end && !ret) {
-		note(progress, number);
-		for (unsigned int i = 0; !ret && i < changed; i++, number++) {
-			struct aql_queue *queue = &queues[number % num];
+	for (; !ret && !asked_to_end; note(progress, ++number)) {
+		struct aql_queue *queue = &queues[number % num];
 
-			ret = aql_queue_destroy_idle(queue);
-			if (!ret)
-				ret = aql_queue_create_off(&like, queue);
-		}
+		ret = aql_queue_destroy_idle(queue);
+		if (!ret)
+			ret = aql_queue_create_off(&like, queue);
 	}
 	job_stop(&job);
 	if (!ret && (!job_wait(&job, WAIT_MS) || job_errors(&job)))
