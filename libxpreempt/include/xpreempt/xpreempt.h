@@ -8,6 +8,7 @@
 #include <xpreempt/guardian.h>
 #include <xpreempt/hint.h>
 #include <xpreempt/notify.h>
+#include <xpreempt/queue.h>
 #include <xpreempt/sched.h>
 #include <xpreempt/stats.h>
 #include <xpreempt/stream.h>

@@ -13,6 +13,7 @@
 #include <xpreempt/cxx/device.hpp>
 #include <xpreempt/cxx/error.hpp>
 #include <xpreempt/cxx/hint.hpp>
+#include <xpreempt/cxx/queue.hpp>
 #include <xpreempt/cxx/sched.hpp>
 #include <xpreempt/cxx/stream.hpp>
 #include <xpreempt/cxx/xqueue.hpp>

@@ -24,8 +24,6 @@ using hook::CallClass;
 using Queues = std::vector<SeenQueue>;
 using Refs = std::set<hip::QueueRef>;
 
-std::atomic<Gates*> the_gates{nullptr};
-
 // All queues run during the calling thread's call.
 thread_local bool all_lifted = false;
 
@@ -120,9 +118,10 @@ Gates::Gates(const hip::Mapping& mapping, Holds& holds, QueueOrder& order, Direc
 
 // With no queue held, a call whose state need not be recorded costs one atomic load.
 void Gates::choose_gate() {
-    static constexpr hook::Gate idle{sizeof(hook::Gate), 0, always, before, after};
-    static constexpr hook::Gate direct{sizeof(hook::Gate), 0, while_direct, before, after};
-    static constexpr hook::Gate held{sizeof(hook::Gate), 0, while_held, before, after};
+    static constexpr hook::Gate idle{sizeof(hook::Gate), 0, always, before, after, end_queue};
+    static constexpr hook::Gate direct{sizeof(hook::Gate), 0, while_direct, before, after,
+                                       end_queue};
+    static constexpr hook::Gate held{sizeof(hook::Gate), 0, while_held, before, after, end_queue};
     if (!mapping_.available())
         return;
     const std::lock_guard lock(gate_mutex_);

@@ -83,9 +83,11 @@ private:
         std::uint64_t generation; // 0: none
     };
     static thread_local FreeStream free_here;
+    static inline std::atomic<Gates*> the_gates{nullptr};
 
     static void before(const hook::Call* call);
     static void after(const hook::Call* call, int error);
+    static void end_queue(std::uint32_t kfd_queue_id, std::uint32_t generation);
     void enter(const hook::Call& call);
     void enter_held(const hook::Call& call);
     void enter_direct(const hook::Call& call);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Asks HIP about streams.
+// Asks HIP about streams, and ends the holds of a queue that the program destroys.
 #include "backend/event_marker.hpp"
 #include "backend/gates.hpp"
 #include "base/caller_state.hpp"
@@ -21,6 +21,14 @@ Result<void> wait_for_marker(const Result<std::shared_ptr<xqueue::Marker>>& mark
 }
 
 } // namespace
+
+// Called in a thread of the program, perhaps inside HIP or ROCr.
+void Gates::end_queue(std::uint32_t kfd_queue_id, std::uint32_t generation) {
+    const CallerState state;
+    if (Gates* gates = the_gates.load(std::memory_order_acquire);
+        gates != nullptr && gates->holds_.any())
+        gates->holds_.forget({kfd_queue_id, generation});
+}
 
 Result<std::shared_ptr<xqueue::Marker>> Gates::mark(hip::Stream key, hip::Stream handle,
                                                     int device) try {

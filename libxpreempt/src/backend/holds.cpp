@@ -94,16 +94,17 @@ bool Holds::add(std::span<const hip::QueueRecord> queues, StopType type,
     return true;
 }
 
-// Does nothing if that owner has no hold.
-void Holds::drop(hip::QueueRef queue, const Owner& owner) {
+// Returns false if that owner has no hold.
+bool Holds::drop(hip::QueueRef queue, const Owner& owner) {
     const auto entry = holds_.find(queue);
     if (entry == holds_.end())
-        return;
+        return false;
     auto& owners = entry->second.owners;
-    if (const auto mine = std::ranges::find(owners, owner); mine != owners.end()) {
-        owners.erase(mine);
-        entry->second.changed = true;
-    }
+    const auto mine = std::ranges::find(owners, owner);
+    if (mine == owners.end())
+        return false;
+    owners.erase(mine);
+    return entry->second.changed = true;
 }
 
 // One call of the driver for each type of stop, for the entries that have changed; without memory
@@ -290,6 +291,44 @@ Result<void> Holds::hold(std::span<const hip::QueueRecord> queues, StopType type
     }
     notify_changed();
     return held;
+}
+
+// The first hold of a queue is a call of its own: no other queue has its options.
+Result<void> Holds::hold_with(const hip::QueueRecord& queue, StopType type,
+                              const StopOptions& options, const Owner& owner) {
+    const hip::QueueRef ref = hip::ref_of(queue);
+    Result<void> held;
+    {
+        const std::lock_guard lock(mutex_);
+        if (shut_ || is_dead(ref))
+            return fail(shut_ ? ESHUTDOWN : EIO, Op::preempt_queue, queue.kfd_queue_id);
+        if (!add({&queue, 1}, type, owner)) {
+            settle();
+            return fail(ENOMEM, Op::allocate);
+        }
+        Hold& hold = holds_.find(ref)->second;
+        if (hold.is_to_switch()) {
+            const auto begin = Clock::now();
+            held = note_stop(ref, transport_.stop_with(queue, type, options), ns_since(begin));
+            hold.changed = false;
+        }
+        if (!held)
+            drop(ref, owner);
+        (void)agree();
+    }
+    notify_changed();
+    return held;
+}
+
+bool Holds::release_if_held(hip::QueueRef queue, const Owner& owner) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!drop(queue, owner))
+            return false;
+        (void)agree();
+    }
+    notify_changed();
+    return true;
 }
 
 void Holds::keep(const hip::QueueRecord& queue, const Owner& owner) {

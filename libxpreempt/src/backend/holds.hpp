@@ -55,11 +55,16 @@ public:
     Result<void> hold(const hip::QueueRecord& queue, StopType type, const Owner& owner) {
         return hold({&queue, 1}, type, owner);
     }
+    // The same for one queue. Only its first stop has the options.
+    Result<void> hold_with(const hip::QueueRecord& queue, StopType type, const StopOptions& options,
+                           const Owner& owner);
     // Does nothing if the hold has ended with its queue or its stream.
     void release(std::span<const hip::QueueRecord> queues, const Owner& owner) {
         exchange({}, queues, owner);
     }
     void release(const hip::QueueRecord& queue, const Owner& owner) { release({&queue, 1}, owner); }
+    // Releases by the queue's name. Returns false if the owner has no hold of it.
+    bool release_if_held(hip::QueueRef queue, const Owner& owner);
 
     // One more hold of a queue that is stopped; nothing for one that runs.
     void keep(const hip::QueueRecord& queue, const Owner& owner);
@@ -130,7 +135,7 @@ private:
     Hold& entry_of(const hip::QueueRecord& queue, StopType type);
     [[nodiscard]] bool is_dead(hip::QueueRef queue) const;
     bool add(std::span<const hip::QueueRecord> queues, StopType type, const Owner& owner) noexcept;
-    void drop(hip::QueueRef queue, const Owner& owner);
+    bool drop(hip::QueueRef queue, const Owner& owner);
     template <typename Ends> void end_holds(Ends ends);
     Result<void> agree() noexcept;
     Result<void> switch_queues(const Queues& stops, StopType type, const Queues& starts);

@@ -44,13 +44,17 @@ public:
     }
 
     Result<void> stop(const hip::QueueRecord& queue, StopType type) override {
-        return change_one(to_stop(queue, type), 0);
+        return change_one(to_stop(queue, type), {});
+    }
+    Result<void> stop_with(const hip::QueueRecord& queue, StopType type,
+                           const StopOptions& options) override {
+        return change_one(to_stop(queue, type), options);
     }
     Result<void> start(const hip::QueueRecord& queue) override {
-        return change_one(to_start(queue), 0);
+        return change_one(to_start(queue), {});
     }
     Result<void> confirm(const hip::QueueRecord& queue, StopType type) override {
-        return change_one(to_stop(queue, type), 1);
+        return change_one(to_stop(queue, type), {.timeout_ms = 1});
     }
 
 private:
@@ -91,8 +95,9 @@ private:
         return answers;
     }
 
-    Result<void> change_one(Change change, std::uint32_t timeout_ms) const {
-        return answer_of(device_->switch_queues(0, {&change.entry, 1}, change.fd, timeout_ms),
+    Result<void> change_one(Change change, const StopOptions& options) const {
+        return answer_of(device_->switch_queues(options.fast ? KFD_PREEMPT_SWITCH_FAST : 0,
+                                                {&change.entry, 1}, change.fd, options.timeout_ms),
                          change.entry);
     }
 

@@ -27,6 +27,12 @@ enum class StopType : std::uint8_t {
     save,  // running waves are saved where they are
 };
 
+// Optional parameters of a stop.
+struct StopOptions {
+    std::uint32_t timeout_ms = 0; // until the driver gives up the wait; 0: its own bound
+    bool fast = false;            // shortest grace period
+};
+
 class Transport {
 public:
     virtual ~Transport() = default;
@@ -38,6 +44,11 @@ public:
     }
     virtual Result<void> start(const hip::QueueRecord& queue) {
         return fail(EOPNOTSUPP, Op::resume_queue, queue.kfd_queue_id);
+    }
+    // The same as stop() unless overridden: only a driver with SWITCH has options.
+    virtual Result<void> stop_with(const hip::QueueRecord& queue, StopType type,
+                                   const StopOptions&) {
+        return stop(queue, type);
     }
 
     // Asks for a stop once more that was late (ETIME), and waits a millisecond at most.

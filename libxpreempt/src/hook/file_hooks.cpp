@@ -3,6 +3,7 @@
 // them.
 #include "base/caller_state.hpp"
 #include "hook/attach.hpp"
+#include "hook/current_call.hpp"
 #include "hook/interposers.hpp"
 #include "hook/mutex_lock.hpp"
 #include "hook/queue_table.hpp"
@@ -14,6 +15,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <dlfcn.h>
@@ -140,7 +142,18 @@ int create_queue(int fd, unsigned long request, void* argument) {
     return 0;
 }
 
+// The holds of the queue end first: KFD gives its id to the next queue.
+void end_holds_of(std::uint32_t kfd_queue_id) {
+    constexpr std::uint32_t needed = offsetof(Gate, queue_ends) + sizeof(Gate::queue_ends);
+    const Gate* holder = gate.load(std::memory_order_acquire);
+    QueueRecord record{};
+    if (holder != nullptr && holder->bytes >= needed && holder->queue_ends != nullptr &&
+        find_queue(kfd_queue_id, record))
+        holder->queue_ends(kfd_queue_id, record.generation);
+}
+
 int destroy_queue(int fd, unsigned long request, void* argument) {
+    end_holds_of(static_cast<const kfd::DestroyQueueArgs*>(argument)->queue_id);
     const MutexLock lock(update_mutex);
     const int answer = real_kfd_ioctl(fd, request, argument);
     if (answer == 0)

@@ -68,13 +68,15 @@ struct Call {
 // Callbacks before and after calls. They run in the program's thread, without any lock of the hook;
 // HIP calls that they make don't reach the gate.
 struct Gate {
-    std::uint32_t bytes; // of this struct
-    std::uint32_t reserved;
-    std::uint64_t classes; // bit of each CallClass that is to be shown
+    std::uint32_t bytes = 0; // of this struct
+    std::uint32_t reserved = 0;
+    std::uint64_t classes = 0; // bit of each CallClass that is to be shown
     // The call is made when it returns. May block, and may be null.
-    void (*before)(const Call* call);
+    void (*before)(const Call* call) = nullptr;
     // error: hipError_t of the call. May be null.
-    void (*after)(const Call* call, int error);
+    void (*after)(const Call* call, int error) = nullptr;
+    // Before a queue is destroyed, inside a HIP call or not. May be null.
+    void (*queue_ends)(std::uint32_t kfd_queue_id, std::uint32_t generation) = nullptr;
 };
 
 // The AQL packets that some calls of one thread reserved.

@@ -10,7 +10,8 @@
 
 namespace xpreempt::kfd {
 
-constexpr std::uint32_t queue_type_aql = 2; // KFD_IOC_QUEUE_TYPE_COMPUTE_AQL
+constexpr std::uint32_t queue_type_compute = 0; // KFD_IOC_QUEUE_TYPE_COMPUTE
+constexpr std::uint32_t queue_type_aql = 2;     // KFD_IOC_QUEUE_TYPE_COMPUTE_AQL
 
 struct CreateQueueArgs {
     std::uint64_t ring_base;

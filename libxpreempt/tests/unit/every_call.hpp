@@ -24,6 +24,7 @@ struct Objects {
     void* found = nullptr;
     xp_xqueue_t xqueue{}, found_xqueue{};
     xp_hint_t hint{};
+    xp_stream_info on{};
     xp_guardian_t guardian{};
     std::uint64_t ticket = 0;
     std::int32_t priority = 0;
@@ -108,6 +109,28 @@ inline void add_streams(Calls& calls, Objects& o) {
          {"xp_streams_release", [&o] { return xp_streams_release(&o.plain, 1); }}});
 }
 
+inline void add_queues(Calls& calls, Objects& o) {
+    const auto queue = [&o] { return xp_queue_t{o.on.kfd_queue_id, o.on.generation}; };
+    calls.insert(calls.end(), {{"xp_stream_query",
+                                [&o] {
+                                    o.on = sized<xp_stream_info>();
+                                    return xp_stream_query(o.plain, &o.on);
+                                }},
+                               {"xp_queue_of_id",
+                                [&o] {
+                                    xp_queue_t found{};
+                                    return xp_queue_of_id(o.on.kfd_queue_id, &found);
+                                }},
+                               {"xp_queue_of_hsa",
+                                [&o] {
+                                    xp_queue_t found{};
+                                    return xp_queue_of_hsa(&o, &found);
+                                },
+                                -ENOENT},
+                               {"xp_queue_hold", [=] { return xp_queue_hold(queue(), 0, 0); }},
+                               {"xp_queue_release", [=] { return xp_queue_release(queue()); }}});
+}
+
 inline void add_scheduler(Calls& calls) {
     calls.insert(calls.end(),
                  {{"xp_sched_start", [] { return xp_sched_start(XP_POLICY_DAEMON); }, any_answer},
@@ -184,6 +207,7 @@ inline Calls every_call(Objects& objects) {
     Calls calls;
     add_process(calls, objects);
     add_streams(calls, objects);
+    add_queues(calls, objects);
     add_scheduler(calls);
     add_xqueues(calls, objects);
     return calls;

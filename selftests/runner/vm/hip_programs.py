@@ -143,6 +143,6 @@ class HipPrograms:
 
 
 def library_sources() -> list[Path]:
-    folders = [REPO / "libxpreempt" / name for name in ("tests/guest", "examples", "include", "compat")]
+    folders = [REPO / "libxpreempt" / name for name in ("tests/guest", "examples", "include", "compat/xsched")]
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
-    return [path for path in files if path.suffix in (".h", ".hpp", ".hip", ".c") or path.name == "Makefile"]
+    return [path for path in files if path.suffix in (".h", ".hpp", ".hip", ".c", ".cpp") or path.name == "Makefile"]
