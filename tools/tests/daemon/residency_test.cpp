@@ -291,6 +291,29 @@ TEST_F(Allocation, that_waits_for_a_job_on_the_move_is_not_hopeless) {
     EXPECT_TRUE(decide(1s).hopeless.empty());
 }
 
+TEST_F(Allocation, above_the_limit_of_its_job_is_hopeless_and_sends_no_other_job_away) {
+    memory(1).may_leave = true;
+    memory(2).on[0].resident = 1 * gib;
+    memory(2).limit = 5 * gib - 1;
+    decide();
+    const ResidencyPlan plan = decide(2s);
+    EXPECT_TRUE(plan.exchanges.empty());
+    EXPECT_EQ(Ids{2}, plan.hopeless);
+    memory(2).limit = 5 * gib;
+    EXPECT_EQ(Ids{1}, decide().exchanges.at(0).leave) << "at the limit it may";
+}
+
+// Others need not wait behind it, and it may still return by what it had.
+TEST_F(Allocation, above_the_limit_of_its_job_ends_alone) {
+    memory(1).may_leave = true;
+    memory(2).on[0] = {1, 0, 4 * gib, 0};
+    memory(2).wanted_since = {};
+    memory(2).limit = 1 * gib;
+    set_ready(2);
+    decide();
+    EXPECT_EQ(2U, decide(2s).exchanges.at(0).enter);
+}
+
 TEST_F(Allocation, enters_where_there_is_room_and_is_not_hopeless) {
     free_ = 4 * gib;
     const ResidencyPlan plan = decide(1s);

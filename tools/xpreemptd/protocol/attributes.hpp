@@ -24,7 +24,7 @@ struct Attributes {
     bool yields = false; // its memory may leave VRAM for another job's
     // If it yields: idle for so long, it leaves VRAM even if no job needs it. max(): never.
     std::chrono::nanoseconds park_after = std::chrono::nanoseconds::max();
-    std::uint64_t vram_limit = UINT64_MAX; // bytes on a GPU; with more it is the first to yield
+    std::uint64_t vram_limit = UINT64_MAX; // bytes on a GPU, see MemoryView::limit
 
     bool operator==(const Attributes&) const = default;
 };

@@ -26,6 +26,13 @@ bool is_over_limit(const MemoryView& memory) {
         memory.on, [&](const GpuBytes& of) { return of.resident + of.away > memory.limit; });
 }
 
+// An allocation that waits would bring the job above its limit: no other job leaves for it.
+bool claims_too_much(const MemoryView& memory) {
+    return std::ranges::any_of(memory.on, [&](const GpuBytes& of) {
+        return of.wanted != 0 && of.resident + of.away + of.wanted > memory.limit;
+    });
+}
+
 bool share_a_gpu(const MemoryView& a, const MemoryView& b) {
     return std::ranges::any_of(a.on, [&](const GpuBytes& of) {
         return std::ranges::find(b.on, of.gpu, &GpuBytes::gpu) != b.on.end();
@@ -145,9 +152,11 @@ bool Residency::make_room(const Jobs& jobs, const Job& entering, const FreeBytes
     return true;
 }
 
-// Whether there would be room if all jobs left that may, now or later.
+// Whether there would be room if all jobs left that may, now or later, and they would leave for it.
 bool Residency::fits_some_day(const Jobs& jobs, const Job& job, Needed needed,
                               const FreeBytes& free, Time now) const {
+    if (claims_too_much(job.memory))
+        return false;
     return std::ranges::all_of(job.memory.on, [&](const GpuBytes& on) {
         std::uint64_t room = needed(on) == 0 ? 0 : free(on.gpu);
         for (const Job& other : jobs)
@@ -205,7 +214,7 @@ ResidencyPlan Residency::decide(const sched::Snapshot& snapshot, std::span<const
         });
         if (job.state.rests_until > now)
             plan.next = std::min(plan.next, job.state.rests_until);
-        else if (!queues && !meets_a_move(jobs, job.memory))
+        else if (!queues && !meets_a_move(jobs, job.memory) && !claims_too_much(job.memory))
             job.state.enters = make_room(jobs, job, free, plan, now);
         if (job.state.enters || bytes(job.memory, &GpuBytes::wanted) == 0)
             continue;

@@ -30,9 +30,10 @@ struct MemoryView {
     bool moving = false;           // now; it isn't asked to move again
     sched::Duration last_moves{0}; // the last move out of VRAM and the last one back, together
     sched::Duration park_after =
-        sched::Duration::max();       // idle for so long, it leaves even if no job needs room
-    Time wanted_since{};              // the allocation that waits, if there is one
-    std::uint64_t limit = UINT64_MAX; // bytes on a GPU; with more it is the first to leave
+        sched::Duration::max(); // idle for so long, it leaves even if no job needs room
+    Time wanted_since{};        // the allocation that waits, if there is one
+    // Bytes on a GPU. With more the job is the first to leave, and none leaves for its allocations.
+    std::uint64_t limit = UINT64_MAX;
 };
 
 // One call of the driver: those leave, then this one enters.
@@ -43,8 +44,8 @@ struct Exchange {
 
 struct ResidencyPlan {
     std::vector<Exchange> exchanges;
-    // Jobs whose allocation isn't to wait: it doesn't fit, whoever leaves, or has waited for
-    // long.
+    // Jobs whose allocation isn't to wait: it doesn't fit, whoever leaves, is above the job's
+    // limit, or has waited for long.
     std::vector<std::uint64_t> hopeless;
     std::vector<bool> out;            // of each job: it can't run, as its memory is away or moves
     Time next = sched::at_next_event; // when to ask again if nothing happens
