@@ -15,7 +15,8 @@ extern "C" {
  * kSchedulerAppManaged: none. kSchedulerLocal: xp_sched_start_with(), with each policy but the three
  * about processes (CPUHighestPriorityFirst, StrictProcessUtilizationPartition, ActiveWindowFirst).
  * kSchedulerGlobal with any policy: xpreemptd(8), whose policy is the administrator's choice; then
- * the highest priority of this process' XQueues and streams is that of its job (XP_POLICY_DAEMON).
+ * the highest priority of this process' XQueues and streams is that of its job, and so are their
+ * other attributes (XP_POLICY_DAEMON).
  * kXSchedErrorNotSupported if it does not run, kXSchedErrorNotAllowed if the priority is above what
  * the user may choose there. Anything else that has a name is kXSchedErrorNotSupported. After an
  * error no scheduler runs that did not before.

@@ -54,7 +54,8 @@ struct xp_sched_attributes {
 /**
  * xp_xqueue_set_attributes() - sets all attributes; -EINVAL if one is out of range
  *
- * Takes effect at once if a scheduler runs.
+ * Takes effect at once if a scheduler runs. Under XP_POLICY_DAEMON the errors of the daemon too; it
+ * sets the attributes nevertheless.
  */
 int xp_xqueue_set_attributes(xp_xqueue_t xqueue, const struct xp_sched_attributes *attributes);
 
@@ -77,7 +78,9 @@ enum xp_policy {
 	XP_POLICY_HIGHEST_PRIORITY_FIRST = 1,
 	/* xpreemptd(8) schedules this process among others by the highest of its priorities: above 0
 	   its job is in band high, below 0 in band idle, at 0 in the band of its rule; policy HPF uses
-	   the number itself. The process' own xqueues and streams are not scheduled. */
+	   the number itself. The job also gets the largest number and the shortest time of each
+	   attribute that xqueues and streams have set, as far as the rules let the user choose them. The
+	   process' own xqueues and streams are not scheduled. */
 	XP_POLICY_DAEMON = 2,
 	/* as the first, but one highest priority for all GPUs, so a GPU may be idle */
 	XP_POLICY_HETEROGENEOUS_HIGHEST_PRIORITY_FIRST = 3,

@@ -144,7 +144,7 @@ void AutomaticStreams::start(const AutomaticSettings& settings) {
             log::report(log::Level::warning, "XSCHED_POLICY: %s failed; nothing is scheduled",
                         phrase(started.error().op));
     if (settings.by_daemon)
-        if (const auto started = library_.global.start(std::nullopt); !started)
+        if (const auto started = library_.global.start({}); !started)
             std::fprintf(stderr, "libxpreempt: XSCHED_SCHEDULER=GLB: %s; nothing is scheduled\n",
                          refusal());
     if (!settings.streams)
@@ -184,7 +184,8 @@ bool AutomaticStreams::add(hip::Stream key) try {
         stream.set_priority(defaults_.priority);
     });
     if (const auto updated = library_.update_daemon(); !updated)
-        log::report(log::Level::warning, "XSCHED_AUTO_XQUEUE_PRIORITY: %s", refusal());
+        log::report(log::Level::warning,
+                    "the priority or the attributes of a stream do not count: %s", refusal());
     return true;
 } catch (const std::bad_alloc&) {
     return false;

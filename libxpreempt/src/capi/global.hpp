@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Scheduling by xpreemptd: the priorities of this process' sources become those of its job.
+// Scheduling by xpreemptd: priority and attributes of this process' sources become those of its
+// job.
 #pragma once
 
 #include "base/error.hpp"
 #include "control/daemon_link.hpp"
+#include "xqueue/attributes.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -16,21 +18,31 @@ namespace xpreempt::capi {
 // the priority itself. Thread-safe.
 class GlobalScheduling {
 public:
-    // highest: of the sources; nothing: there are none yet. EALREADY: it runs. The error of the
-    // daemon, or ENOENT or ECONNREFUSED without one; then it doesn't run.
-    Result<void> start(std::optional<std::int32_t> highest);
+    // The strongest values of all sources.
+    struct Wanted {
+        std::optional<std::int32_t> priority = {}; // nothing: there are no sources yet
+        xqueue::Attributes attributes = {};
+        bool operator==(const Wanted&) const = default;
+    };
+
+    // EALREADY: it runs. The error of the daemon, or ENOENT or ECONNREFUSED without one; then it
+    // doesn't run.
+    Result<void> start(const Wanted& wanted);
     Result<void> stop(); // ENOENT
     [[nodiscard]] bool runs() const;
 
     // Nothing is sent if it is as before, or if it doesn't run.
-    Result<void> update(std::optional<std::int32_t> highest);
+    Result<void> update(const Wanted& wanted);
 
 private:
-    static Result<void> send(control::DaemonLink& link, std::optional<std::int32_t> highest);
+    static Result<void> send_priority(control::DaemonLink& link,
+                                      std::optional<std::int32_t> priority);
+    static Result<void> send_attributes(control::DaemonLink& link,
+                                        const xqueue::Attributes& attributes);
 
     mutable std::mutex mutex_;
     std::unique_ptr<control::DaemonLink> link_; // while it runs
-    std::optional<std::int32_t> sent_;
+    Wanted sent_;
 };
 
 } // namespace xpreempt::capi

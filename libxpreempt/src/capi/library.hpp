@@ -85,8 +85,11 @@ public:
     // or an exception only the xqueue has changed.
     Result<void> hand_over(const Hooked& hooked, std::uint64_t handle,
                            const std::shared_ptr<xqueue::XQueue>& xqueue);
-    // After a change of priorities: updates xpreemptd, if it schedules this process.
-    Result<void> update_daemon() { return global.update(scheduling.highest_priority()); }
+    // After a change of priorities or attributes: updates xpreemptd, if it schedules this process.
+    Result<void> update_daemon() { return global.update(wanted_of_daemon()); }
+    [[nodiscard]] GlobalScheduling::Wanted wanted_of_daemon() const {
+        return {scheduling.highest_priority(), scheduling.strongest_attributes()};
+    }
 
     // Opens the socket and starts the scheduling that the environment asks for. Once, after the
     // construction.

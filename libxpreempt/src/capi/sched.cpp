@@ -125,7 +125,7 @@ int set_attributes(const struct xp_sched_attributes* attributes, Find find) {
     return c_call([&](Library& library) -> Result<void> {
         const Attributes checked = TRY(attributes_of(attributes));
         library.rank(TRY(find(library)), [&](auto& stream) { stream.set_attributes(checked); });
-        return {};
+        return library.update_daemon();
     });
 }
 
@@ -160,7 +160,7 @@ Result<void> start(Library& library, std::uint32_t policy, const PolicySettings&
     if (policy == XP_POLICY_DAEMON) {
         if (library.scheduling.running())
             return fail(EALREADY, Op::configure);
-        return library.global.start(library.scheduling.highest_priority());
+        return library.global.start(library.wanted_of_daemon());
     }
     auto chosen = decide_of(policy, settings);
     if (!chosen)

@@ -64,6 +64,13 @@ std::string priority_hint(std::optional<std::int32_t> priority) {
     return hint("priority", priority ? R"(,"priority":)" + std::to_string(*priority) : "");
 }
 
+std::string attributes_hint(const DaemonLink::Numbers& attributes) {
+    std::string members;
+    for (const auto& [key, number] : attributes)
+        members += ",\"" + key + "\":" + std::to_string(number);
+    return hint("attributes", members);
+}
+
 // A daemon that didn't reply may not have heard it: the next connection says it again.
 bool is_kept(const Answer& answer) {
     return answer || answer.error().error == ETIMEDOUT;
@@ -141,6 +148,8 @@ Answer DaemonLink::connect_and_repeat() {
         (void)exchange(band_hint(band_));
     if (priority_ && socket_.valid())
         (void)exchange(priority_hint(priority_));
+    if (attributes_ && socket_.valid())
+        (void)exchange(attributes_hint(*attributes_));
     if (!socket_.valid()) // it hangs
         return tl::make_unexpected(last_);
     return {};
@@ -194,6 +203,14 @@ Answer DaemonLink::set_priority(std::optional<std::int32_t> priority) {
     auto answer = ask(priority_hint(priority));
     if (is_kept(answer))
         priority_ = priority;
+    return answer;
+}
+
+Answer DaemonLink::set_attributes(Numbers attributes) {
+    const std::lock_guard lock(mutex_);
+    auto answer = ask(attributes_hint(attributes));
+    if (is_kept(answer))
+        attributes_ = std::move(attributes);
     return answer;
 }
 

@@ -13,6 +13,8 @@
 #include <sys/types.h>
 #include <tl/expected.hpp>
 #include <unistd.h>
+#include <utility>
+#include <vector>
 
 namespace xpreempt::control {
 
@@ -45,6 +47,10 @@ public:
     // restarted or didn't reply; not kept if the daemon refuses it.
     Answer set_band(std::optional<std::string> band);
     Answer set_priority(std::optional<std::int32_t> priority);
+    // The other attributes, by their keys in the protocol. Those that are missing are the job's
+    // own.
+    using Numbers = std::vector<std::pair<std::string, std::uint64_t>>;
+    Answer set_attributes(Numbers attributes);
 
 private:
     using Clock = std::chrono::steady_clock;
@@ -66,6 +72,7 @@ private:
     Failure last_{0, {}};
     std::optional<std::string> band_;
     std::optional<std::int32_t> priority_;
+    std::optional<Numbers> attributes_; // nothing: none were ever sent
 };
 
 // XPREEMPTD_SOCKET, but not for a program that runs with more rights than its caller; else

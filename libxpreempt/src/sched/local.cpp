@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <new>
 #include <utility>
 
@@ -68,6 +69,37 @@ std::optional<std::int32_t> LocalScheduling::highest_priority() const {
         if (const auto source = known.source.lock())
             highest = std::max(highest, std::optional(source->priority()));
     return highest;
+}
+
+namespace {
+
+using xqueue::Attributes;
+
+void strengthen(std::chrono::nanoseconds& strongest, std::chrono::nanoseconds time,
+                std::chrono::nanoseconds /*initial*/) {
+    strongest = std::min(strongest, time);
+}
+
+// The initial value is that of a source that has set none.
+void strengthen(std::uint32_t& strongest, std::uint32_t number, std::uint32_t initial) {
+    if (strongest == initial || (number != initial && number > strongest))
+        strongest = number;
+}
+
+} // namespace
+
+Attributes LocalScheduling::strongest_attributes() const {
+    const Attributes initials;
+    Attributes strongest;
+    const std::lock_guard lock(mutex_);
+    for (const Known& known : known_)
+        if (const auto source = known.source.lock()) {
+            const Attributes attributes = source->attributes();
+#define ATTRIBUTE(kind, name, least, most, initial, view, ...)                                     \
+    strengthen(strongest.view, attributes.view, initials.view);
+#include "base/attributes.def"
+        }
+    return strongest;
 }
 
 std::shared_ptr<Scheduler> LocalScheduling::running() const {

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "sched/scheduler.hpp"
+#include "xqueue/attributes.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -29,6 +30,9 @@ public:
 
     // The highest of all sources; nothing: there are none.
     [[nodiscard]] std::optional<std::int32_t> highest_priority() const;
+    // Each attribute has the strongest value that a source set: the largest number, the shortest
+    // time.
+    [[nodiscard]] xqueue::Attributes strongest_attributes() const;
 
     // nullptr: none. It may be stopped at any time, and then does nothing any more.
     [[nodiscard]] std::shared_ptr<Scheduler> running() const;

@@ -8,6 +8,7 @@
 namespace {
 
 using namespace xpreemptd;
+using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
@@ -283,6 +284,54 @@ TEST_F(HintsTest, priorities_decide_under_hpf) {
     pass(milliseconds{50});
     EXPECT_FALSE(gpu.held(batch));
     EXPECT_TRUE(gpu.held(40));
+}
+
+TEST_F(HintsTest, attributes_are_those_that_the_owner_may_choose) {
+    add(30, "/chooses", 1000);
+    pass(milliseconds{150});
+    const auto choose = [&](const AttributeChange& change) {
+        return hint(AttributesHint{change}, 30, 1, 1000);
+    };
+    const auto before = job(30).attributes;
+    EXPECT_EQ(choose({.deadline = 1us}), EPERM);
+    EXPECT_EQ(choose({.weight = 10000}), EPERM);
+    EXPECT_EQ(job(30).attributes, before);
+    EXPECT_EQ(choose({.weight = 5, .utilization = 30}), 0);
+    EXPECT_EQ(job(30).attributes.weight, 5U);
+    EXPECT_EQ(job(30).attributes.utilization, 30U);
+    EXPECT_EQ(choose({.weight = 6}), 0);
+    EXPECT_EQ(job(30).attributes.weight, 6U);
+    EXPECT_EQ(job(30).attributes.utilization, before.utilization) << "it was left out";
+    daemon.forget(1);
+    EXPECT_EQ(job(30).attributes, before);
+}
+
+TEST_F(HintsTest, of_several_attributes_the_strongest_holds_beside_band_and_priority) {
+    const auto hinted = [&] { return job(batch).attributes; };
+    EXPECT_EQ(hint(BandHint{sched::Band::idle}, batch, 1), 0);
+    EXPECT_EQ(hint(AttributesHint{{.weight = 50, .deadline = 30us, .lax = 9us}}, batch, 1), 0);
+    EXPECT_EQ(hint(AttributesHint{{.weight = 70, .deadline = 40us}}, batch, 2), 0);
+    EXPECT_EQ(hinted().band, sched::Band::idle);
+    EXPECT_EQ(hinted().weight, 70U);
+    EXPECT_EQ(hinted().deadline, 30us);
+    EXPECT_EQ(hinted().lax, 9us);
+    ASSERT_TRUE(daemon.change({1, 0}, JobSelector{batch}, {.weight = 60}));
+    EXPECT_EQ(hinted().weight, 50U) << "root chose less than 70";
+    daemon.forget(1);
+    EXPECT_EQ(hinted().weight, 60U);
+    EXPECT_EQ(hinted().deadline, 40us);
+}
+
+// Both have work, and the policy sees the deadline of the hint.
+TEST_F(HintsTest, deadlines_decide_under_k_edf) {
+    add(30, "/batch");
+    ASSERT_TRUE(daemon.set_policy({1, 0}, "K-EDF"));
+    pass(milliseconds{150});
+    EXPECT_EQ(hint(AttributesHint{{.deadline = 20ms}}, 30, 1), 0);
+    gpu.submit(30, 1);
+    pass(milliseconds{50});
+    EXPECT_FALSE(gpu.held(30));
+    EXPECT_TRUE(gpu.held(batch));
 }
 
 TEST_F(HintsTest, band_that_is_set_before_the_first_queue_counts_from_then_on) {

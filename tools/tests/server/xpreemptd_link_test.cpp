@@ -85,10 +85,14 @@ TEST_F(DaemonLinkTest, hints_arrive_as_they_were_given) {
     EXPECT_EQ(error_of(link.set_band({})), 0);
     EXPECT_EQ(error_of(link.set_priority(-255)), 0);
     EXPECT_EQ(error_of(link.set_priority({})), 0);
+    EXPECT_EQ(error_of(link.set_attributes({{"deadline_us", 20}, {"utilization", 0}})), 0);
+    EXPECT_EQ(error_of(link.set_attributes({})), 0);
     stop();
-    EXPECT_EQ(control.hints, (std::vector<Hint>{BeginHint{}, BeginHint{7us}, SoonHint{max_soon},
-                                                EndHint{}, BandHint{sched::Band::high}, BandHint{},
-                                                PriorityHint{-255}, PriorityHint{}}));
+    EXPECT_EQ(control.hints,
+              (std::vector<Hint>{
+                  BeginHint{}, BeginHint{7us}, SoonHint{max_soon}, EndHint{},
+                  BandHint{sched::Band::high}, BandHint{}, PriorityHint{-255}, PriorityHint{},
+                  AttributesHint{{.deadline = 20us, .utilization = 0}}, AttributesHint{}}));
     for (const Caller& caller : control.callers)
         EXPECT_EQ(caller.pid, ::getpid());
 }
@@ -139,19 +143,20 @@ TEST_F(DaemonLinkTest, socket_that_nobody_listens_at_refuses) {
     EXPECT_EQ(error_of(DaemonLink("").end()), ENAMETOOLONG);
 }
 
-TEST_F(DaemonLinkTest, restarted_daemon_hears_band_and_priority_again) {
+TEST_F(DaemonLinkTest, restarted_daemon_hears_lasting_hints_again) {
     start();
     DaemonLink link(path.string());
     EXPECT_EQ(error_of(link.set_band("idle")), 0);
     EXPECT_EQ(error_of(link.set_priority(5)), 0);
+    EXPECT_EQ(error_of(link.set_attributes({{"weight", 7}})), 0);
     EXPECT_EQ(error_of(link.begin(0us)), 0);
     stop();
     control.hints.clear();
     start();
     EXPECT_EQ(eventually([&] { return link.announce(1us); }), 0);
     stop();
-    EXPECT_EQ(control.hints,
-              (std::vector<Hint>{BandHint{sched::Band::idle}, PriorityHint{5}, SoonHint{1us}}));
+    EXPECT_EQ(control.hints, (std::vector<Hint>{BandHint{sched::Band::idle}, PriorityHint{5},
+                                                AttributesHint{{.weight = 7}}, SoonHint{1us}}));
 }
 
 TEST_F(DaemonLinkTest, what_was_refused_is_not_said_again) {

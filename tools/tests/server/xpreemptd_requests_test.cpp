@@ -53,7 +53,12 @@ TEST(XpreemptdRequests, AreTheSameAfterTheWayThroughText) {
                                 HintRequest{BandHint{sched::Band::high}},
                                 HintRequest{PriorityHint{}},
                                 HintRequest{PriorityHint{-255}},
-                                HintRequest{PriorityHint{255}}};
+                                HintRequest{PriorityHint{255}},
+                                HintRequest{AttributesHint{}},
+                                HintRequest{AttributesHint{{.weight = 1,
+                                                            .deadline = max_deadline,
+                                                            .utilization = 0,
+                                                            .lax = std::chrono::microseconds{1}}}}};
     for (const Request& request : requests) {
         const Answer<Request> back = parse_request(text_of(request));
         ASSERT_TRUE(back) << text_of(request) << ": " << back.error().text;
@@ -142,6 +147,10 @@ TEST(XpreemptdRequests, NameWhatIsWrongWithAHint) {
                        EINVAL, "'priority' is ");
     expect_refusal(R"({"do":"hint","is":"band","band":"top"})", EINVAL, "'band' is 'top'");
     expect_refusal(R"({"do":"hint","is":"begin","deadline_us":0})", EINVAL, "'deadline_us' is 0");
+    expect_refusal(R"({"do":"hint","is":"attributes","weight":0})", EINVAL, "'weight' is 0");
+    for (const char* other : {R"("band":"high")", R"("priority":1)", R"("us":1)"})
+        expect_refusal(std::string(R"({"do":"hint","is":"attributes",)") + other + "}", EINVAL,
+                       "is no key of hint 'attributes'");
     expect_refusal(R"({"do":"hint","is":"begin","us":5})", EINVAL,
                    "'us' is no key of hint 'begin'");
     expect_refusal(R"({"do":"hint","is":"end","deadline_us":5})", EINVAL,

@@ -37,6 +37,20 @@ void settle_announcement(Job& job, Time now) {
     hints.soon_since = hints.soon_until = {};
 }
 
+// Each kind of a lasting hint has attributes of its own.
+void set_lasting(AttributeChange& change, const Hint& hint) {
+    if (const auto* band = std::get_if<BandHint>(&hint)) {
+        change.band = band->band;
+    } else if (const auto* priority = std::get_if<PriorityHint>(&hint)) {
+        change.priority = priority->priority;
+    } else if (const auto* others = std::get_if<AttributesHint>(&hint)) {
+        const auto [band_kept, priority_kept] = std::pair(change.band, change.priority);
+        change = others->change;
+        change.band = band_kept;
+        change.priority = priority_kept;
+    }
+}
+
 } // namespace
 
 void Hints::sum_up(Job& job) const {
@@ -44,19 +58,21 @@ void Hints::sum_up(Job& job) const {
     JobHints& hints = job.hints;
     hints.deadline = sched::at_next_event;
     hints.finished_at.reset();
-    hints.band.reset();
-    hints.priority.reset();
+    hints.change = {};
     for (const auto& [connection, client] : clients_) {
         if (client.job != job.id)
             continue;
         in_request = in_request || client.in_request;
         hints.deadline = std::min(hints.deadline, client.deadline);
         hints.finished_at = std::max(hints.finished_at, client.finished_at);
-        const auto counts = [&](const Hint& hint) { return counts_(client.caller, job, hint); };
-        if (client.band && counts(BandHint{client.band})) // the lower number is the higher band
-            hints.band = std::min(*client.band, hints.band.value_or(*client.band));
-        if (client.priority && counts(PriorityHint{client.priority}))
-            hints.priority = std::max(hints.priority, client.priority);
+        for_each_attribute([&](const auto& each) {
+            AttributeChange alone;
+            const auto& value = alone.*each.change = client.change.*each.change;
+            auto& highest = hints.change.*each.change;
+            if (value && counts_(client.caller, job, AttributesHint{alone}) &&
+                (!highest || is_above(*value, *highest)))
+                highest = value;
+        });
     }
     if (in_request)
         hints.finished_at.reset();
@@ -95,7 +111,7 @@ Answer<bool> Hints::take(Job& job, const Caller& caller, const Hint& hint, Time 
             Refusal{EAGAIN, "the job sends more than 1000 hints a second: send fewer"});
     Client& client = clients_[caller.connection];
     if (client.job != job.id) // that one has ended, or not begun
-        client = {.band = client.band, .priority = client.priority};
+        client = {.change = client.change};
     client.job = job.id;
     client.key = job.key;
     client.caller = caller;
@@ -112,10 +128,8 @@ Answer<bool> Hints::take(Job& job, const Caller& caller, const Hint& hint, Time 
     } else if (const auto* soon = std::get_if<SoonHint>(&hint)) {
         client.finished_at.reset();
         due = announce(job, caller.connection, *soon, now);
-    } else if (const auto* band = std::get_if<BandHint>(&hint)) {
-        client.band = band->band;
     } else {
-        client.priority = std::get<PriorityHint>(hint).priority;
+        set_lasting(client.change, hint);
     }
     sum_up(job);
     return due;
@@ -127,10 +141,7 @@ void Hints::keep(const Caller& caller, const std::string& key, const Hint& hint)
     client.key = key;
     client.caller = caller;
     kept_ = true;
-    if (const auto* band = std::get_if<BandHint>(&hint))
-        client.band = band->band;
-    else if (const auto* priority = std::get_if<PriorityHint>(&hint))
-        client.priority = priority->priority;
+    set_lasting(client.change, hint);
 }
 
 // The process itself may have no queues: a launcher hints for its workers. If they end, the next
@@ -143,10 +154,7 @@ void Hints::settle(const JobTable& table) {
         if (client.job != 0 && table.find_id(client.job) != nullptr)
             continue;
         if (client.job != 0)
-            client = {.key = client.key,
-                      .caller = client.caller,
-                      .band = client.band,
-                      .priority = client.priority};
+            client = {.key = client.key, .caller = client.caller, .change = client.change};
         Job* job = table.find_pid(client.caller.pid).job;
         if (job == nullptr)
             job = table.find_key(client.key);

@@ -18,7 +18,7 @@ namespace xpreemptd {
 // - A job may send a thousand hints a second, a hundred of them at once.
 class Hints {
 public:
-    // Whether the job has the band or the priority of the hint while it lasts.
+    // Whether the job has the attribute of the hint while it lasts.
     using Counts = bool (*)(const Caller&, const Job&, const Hint&);
     explicit Hints(Counts counts) : counts_(counts) {}
 
@@ -26,9 +26,9 @@ public:
     [[nodiscard]] Job* job_of(const Caller& caller, const JobTable& table) const;
     // Returns true if a decision is due. EAGAIN: one of the bounds above.
     Answer<bool> take(Job& job, const Caller& caller, const Hint& hint, Time now);
-    // A band or a priority for the job with this key, to which the process will belong.
+    // A lasting hint for the job with this key, to which the process will belong.
     void keep(const Caller& caller, const std::string& key, const Hint& hint);
-    // Gives the bands and priorities of clients without a job to the jobs that came meanwhile.
+    // Gives the lasting hints of clients without a job to the jobs that came meanwhile.
     void settle(const JobTable& table);
     // To be called when the attributes of the job, or those that its owner may choose, are others.
     void sum_up(Job& job) const;
@@ -43,8 +43,7 @@ private:
         bool in_request = false;
         Time deadline = sched::at_next_event;
         std::optional<std::uint64_t> finished_at = {}; // the job's ready edges then
-        std::optional<sched::Band> band = {};
-        std::optional<std::int32_t> priority = {};
+        AttributeChange change = {};                   // by its lasting hints
     };
 
     [[nodiscard]] Answer<bool> announce(Job& job, std::uint64_t connection, const SoonHint& soon,

@@ -69,9 +69,8 @@ struct JobHints {
 
     std::optional<std::uint64_t> finished_at; // ready edges then
     Time deadline = sched::at_next_event;
-    std::optional<sched::Band> band;
-    std::optional<std::int32_t> priority;
-    Time next_hint{}; // when one more is within the rate
+    AttributeChange change; // of the attributes
+    Time next_hint{};       // when one more is within the rate
 };
 
 struct Job {
@@ -101,9 +100,9 @@ struct Job {
     JobHints hints;
 
     // With the hints.
-    [[nodiscard]] sched::Band band() const { return hints.band.value_or(attributes.band); }
+    [[nodiscard]] sched::Band band() const { return hints.change.band.value_or(attributes.band); }
     [[nodiscard]] std::int32_t priority() const {
-        return hints.priority.value_or(attributes.priority);
+        return hints.change.priority.value_or(attributes.priority);
     }
     [[nodiscard]] bool announced(Time now) const { // work, and none has come since
         return hints.announced_at == ready_edges && hints.soon_until > now;

@@ -158,11 +158,10 @@ void JobTable::view_into(std::vector<sched::JobView>& views) {
                             .finished = job->hints.finished_at == job->ready_edges,
                             .deadline = job->hints.deadline};
         for_each_attribute([&]<typename Kind>(const Attribute<Kind>& each) {
-            view.*each.view = Kind::seen(job->attributes.*each.stored);
+            const auto& hinted = job->hints.change.*each.change;
+            view.*each.view =
+                Kind::seen(hinted ? typename Kind::Stored(*hinted) : job->attributes.*each.stored);
         });
-        // As hints change them.
-        view.band = job->band();
-        view.priority = job->priority();
         // Work that has come since is what was announced.
         if (job->hints.announced_at == job->ready_edges) {
             view.soon_since = job->hints.soon_since;

@@ -96,6 +96,18 @@ struct Choices {
 // Lowers those that an owner may choose to those of `highest`.
 void lower_to(Attributes& attributes, const Attributes& highest);
 
+// Whether one value of an attribute runs the job before the other: a higher band or number, a
+// shorter time.
+[[nodiscard]] inline bool is_above(sched::Band one, sched::Band other) {
+    return one < other;
+}
+[[nodiscard]] inline bool is_above(attribute::us one, attribute::us other) {
+    return one < other;
+}
+template <typename Number> [[nodiscard]] bool is_above(Number one, Number other) {
+    return one > other;
+}
+
 // "realtime", "high", "normal", "idle"; nothing for other names.
 [[nodiscard]] std::optional<sched::Band> band_named(std::string_view name);
 [[nodiscard]] std::string_view name_of(sched::Band band);

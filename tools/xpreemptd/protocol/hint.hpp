@@ -39,6 +39,18 @@ struct PriorityHint {
     std::optional<std::int32_t> priority;
     bool operator==(const PriorityHint&) const = default;
 };
-using Hint = std::variant<BeginHint, EndHint, SoonHint, BandHint, PriorityHint>;
+// The other attributes of attributes.def, each with the strongest value that a connection of the
+// job hints. Those that are left out are the job's own again.
+struct AttributesHint {
+    AttributeChange change;
+    bool operator==(const AttributesHint&) const = default;
+};
+using Hint = std::variant<BeginHint, EndHint, SoonHint, BandHint, PriorityHint, AttributesHint>;
+
+// Whether the connection keeps it: its job has it until the next hint of the same kind.
+[[nodiscard]] inline bool is_lasting(const Hint& hint) {
+    return std::holds_alternative<BandHint>(hint) || std::holds_alternative<PriorityHint>(hint) ||
+           std::holds_alternative<AttributesHint>(hint);
+}
 
 } // namespace xpreemptd

@@ -221,9 +221,17 @@ Answer<Request> parse_soon(const FlatObject& object) {
     return HintRequest{SoonHint{microseconds(static_cast<microseconds::rep>(**within))}};
 }
 
+Answer<Request> parse_attributes(const FlatObject& object) {
+    const Answer<AttributeChange> change = change_of(object);
+    if (!change)
+        return tl::make_unexpected(change.error());
+    return HintRequest{AttributesHint{*change}};
+}
+
 struct HintKind {
     std::string_view name, key; // an empty key is none
     Answer<Request> (*parse)(const FlatObject&);
+    bool has_attributes = false; // those without a kind of their own
 };
 constexpr std::array hint_kinds{
     HintKind{"begin", "deadline_us", parse_begin},
@@ -236,7 +244,16 @@ constexpr std::array hint_kinds{
                  return hint_of<PriorityHint>(
                      signed_of(object, "priority", sched::min_priority, sched::max_priority));
              }},
+    HintKind{"attributes", "", parse_attributes, true},
 };
+
+bool is_key_of(const HintKind& kind, const std::string& key) {
+    if (key == "do" || key == "is" || key == kind.key)
+        return true;
+    const auto attributes = attribute_keys();
+    return kind.has_attributes && key != "band" && key != "priority" &&
+           std::ranges::find(attributes, key) != attributes.end();
+}
 
 Answer<Request> parse_hint(const FlatObject& object) {
     const auto name = string_of(object, "is", max_name_bytes);
@@ -246,11 +263,12 @@ Answer<Request> parse_hint(const FlatObject& object) {
         return refuse("'is' is missing");
     const auto kind = std::ranges::find(hint_kinds, **name, &HintKind::name);
     if (kind == hint_kinds.end())
-        return refuse(fmt::format("'is' is {}, expected one of begin, end, soon, band, priority",
+        return refuse(fmt::format("'is' is {}, expected one of begin, end, soon, band, priority, "
+                                  "attributes",
                                   shown(**name)),
                       EOPNOTSUPP);
     for (const auto& [key, value] : object.members())
-        if (key != "do" && key != "is" && key != kind->key)
+        if (!is_key_of(*kind, key))
             return refuse(fmt::format("{} is no key of hint '{}'", shown(key), **name));
     return kind->parse(object);
 }
@@ -269,7 +287,7 @@ constexpr std::array kinds{
     Kind{"set", {"do", "pid", "job"}, parse_set, true},
     Kind{"policy", {"do", "name"}, parse_policy},
     Kind{"focus", {"do", "pid"}, parse_focus},
-    Kind{"hint", {"do", "is", "deadline_us", "us", "band", "priority"}, parse_hint},
+    Kind{"hint", {"do", "is", "us"}, parse_hint, true},
 };
 
 std::vector<std::string> keys_of(const Kind& kind) {
@@ -323,6 +341,11 @@ struct HintToJson {
         nlohmann::json json = hint("priority");
         if (priority.priority)
             json["priority"] = *priority.priority;
+        return json;
+    }
+    nlohmann::json operator()(const AttributesHint& attributes) const {
+        nlohmann::json json = hint("attributes");
+        add(json, attributes.change);
         return json;
     }
 };

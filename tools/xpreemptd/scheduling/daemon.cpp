@@ -471,7 +471,7 @@ Answer<bool> Daemon::take(const Caller& caller, const Hint& hint, Time now) {
     Job* job = job_of(*facts);
     if (job != nullptr)
         return take(caller, *job, hint, now);
-    if (!std::holds_alternative<BandHint>(hint) && !std::holds_alternative<PriorityHint>(hint))
+    if (!is_lasting(hint))
         return refuse(ESRCH,
                       fmt::format("the job of pid {} has no queues on a GPU yet", caller.pid));
     if (auto allowed = check_choice(caller, change_of(hint), assign(rules_, *facts).highest);

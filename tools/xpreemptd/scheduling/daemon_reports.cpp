@@ -11,8 +11,7 @@ JobReport Daemon::report_of(const Job& job) const {
     report.id = job.id;
     report.name = job.name;
     report.attributes = job.attributes;
-    report.attributes.band = job.band();
-    report.attributes.priority = job.priority();
+    job.hints.change.apply_to(report.attributes);
     report.reason = job.refusal();
     report.state = !report.reason.empty() ? JobState::not_schedulable
                    : job.held()           ? JobState::held

@@ -35,14 +35,6 @@ template <typename Number> std::string text_of(Number number) {
     return fmt::to_string(number);
 }
 
-bool is_above(sched::Band wanted, sched::Band highest) {
-    return wanted < highest;
-}
-
-template <typename Number> bool is_above(Number wanted, Number highest) {
-    return wanted > highest;
-}
-
 template <typename Kind>
 Answer<void> check_value(const Attribute<Kind>& each, const AttributeChange& change,
                          const Attributes& highest) {
@@ -97,6 +89,8 @@ AttributeChange change_of(const Hint& hint) {
         return {.band = band->band};
     if (const auto* priority = std::get_if<PriorityHint>(&hint))
         return {.priority = priority->priority};
+    if (const auto* attributes = std::get_if<AttributesHint>(&hint))
+        return attributes->change;
     return {};
 }
 
@@ -117,10 +111,13 @@ bool counts(const Caller& caller, const Job& job, const Hint& hint) {
     const AttributeChange wanted = change_of(hint);
     const AttributeChange& by_root = job.choices.by_root;
     // A program of root has no other right to overrule renice than that of another user.
-    if ((wanted.band && by_root.band && *wanted.band < *by_root.band) ||
-        (wanted.priority && by_root.priority && *wanted.priority > *by_root.priority))
-        return false;
-    return check_hint(caller, job, hint).has_value();
+    bool overrules = false;
+    for_each_attribute([&](const auto& each) {
+        const auto& value = wanted.*each.change;
+        const auto& of_root = by_root.*each.change;
+        overrules = overrules || (value && of_root && is_above(*value, *of_root));
+    });
+    return !overrules && check_hint(caller, job, hint).has_value();
 }
 
 Answer<void> check_focus(const Caller& caller, const Job& job) {

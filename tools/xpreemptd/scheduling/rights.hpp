@@ -14,7 +14,7 @@ namespace xpreemptd {
 [[nodiscard]] Answer<void> check_change(const Caller& caller, const Job& job,
                                         const AttributeChange& change);
 [[nodiscard]] Answer<void> check_hint(const Caller& caller, const Job& job, const Hint& hint);
-// Whether a hint that was taken has its effect: root may have chosen a lower band or priority.
+// Whether a hint that was taken has its effect: root may have chosen a lower band, say.
 [[nodiscard]] bool counts(const Caller& caller, const Job& job, const Hint& hint);
 [[nodiscard]] Answer<void> check_focus(const Caller& caller, const Job& job);
 
