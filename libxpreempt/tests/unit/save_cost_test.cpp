@@ -3,10 +3,16 @@
 #include "kfd/save_cost.hpp"
 
 #include "kfd/save_area.hpp"
+#include "unit/beside.hpp"
 #include "unit/kfd_tree.hpp"
 
 #include <cstring>
+#include <fstream>
 #include <gtest/gtest.h>
+#include <iomanip>
+#include <iterator>
+#include <sstream>
+#include <string>
 #include <sys/mman.h>
 
 namespace {
@@ -83,6 +89,37 @@ TEST(SaveCost, times_are_bounds_of_the_memory_it_is_in) {
     const kfd::SaveCost small = kfd::predict_save(mi308x(), Memory::vram);
     EXPECT_NEAR(1 + 9.2, small.full_us_least, 0.1);
     EXPECT_NEAR(1 + 12.2, small.full_us_most, 0.1); // the LDS loop of one wave, not the memory
+}
+
+std::string range_of(const kfd::SaveCost& cost, double unit, int digits, const char* name) {
+    std::ostringstream text;
+    text << std::fixed << std::setprecision(digits) << cost.full_us_least / unit << " to "
+         << cost.full_us_most / unit << ' ' << name;
+    return text.str();
+}
+
+std::string one_digit(double number) {
+    std::ostringstream text;
+    text << std::fixed << std::setprecision(1) << number;
+    return text.str();
+}
+
+// A row of the table of bench/README.md.
+std::string row_of(const std::string& name, const kfd::Gpu& gpu) {
+    const kfd::SaveCost vram = kfd::predict_save(gpu, Memory::vram);
+    const kfd::SaveCost system = kfd::predict_save(gpu, Memory::system);
+    return "| " + name + ", " + std::to_string(kfd::compute_units(gpu)) + " CUs | " +
+           one_digit(static_cast<double>(vram.full_bytes) / 1e6) + " MB | " +
+           range_of(vram, 1, 1, "µs") + " | " + range_of(system, 1000, 2, "ms") + " | " +
+           one_digit(static_cast<double>(vram.light_bytes) / 1e6) + " MB | " +
+           one_digit(vram.light_us_most) + " µs | " + one_digit(system.light_us_most) + " µs |\n";
+}
+
+TEST(SaveCost, the_table_of_the_page_has_what_the_formula_computes) {
+    std::ifstream file(test::beside_program(BENCH_PAGE));
+    const std::string page(std::istreambuf_iterator<char>(file), {});
+    for (const std::string& row : {row_of("MI308X", mi308x()), row_of("MI300X", mi300x())})
+        EXPECT_NE(page.find(row), std::string::npos) << row;
 }
 
 TEST(SaveCost, what_the_driver_does_not_tell_is_unknown_and_not_guessed) {
