@@ -160,6 +160,7 @@ template <bool watched> bool ShaderArray::State::step(Wave& wave) {
         watched_memory.begin_instruction();
     }
     isa::step(e);
+    memory_instructions += isa::accesses_memory(e.word0) ? 1 : 0;
     if constexpr (watched) {
         note_watch_hits(wave, e);
     }

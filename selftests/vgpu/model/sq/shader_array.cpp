@@ -235,6 +235,10 @@ void ShaderArray::set_watch(unsigned number, std::uint64_t address, std::uint32_
 std::uint64_t ShaderArray::run(std::uint64_t wave_instructions) {
     const std::uint64_t executed = state_->run(wave_instructions);
     state_->observer.count("sq.wave_instructions", executed);
+    if (const std::uint64_t accesses = std::exchange(state_->memory_instructions, 0);
+        accesses != 0) {
+        state_->observer.count("sq.memory_instructions", accesses);
+    }
     return executed;
 }
 

@@ -66,6 +66,7 @@ struct ShaderArray::State {
     unsigned next_unit = 0;                           // where the search for room begins
     std::uint64_t clock = 0;                          // wave instructions executed since the start
     std::array<std::uint64_t, 16> executed_by_vmid{}; // since they were taken
+    std::uint64_t memory_instructions = 0;            // the same, by run()
     std::vector<Failure> failures;                    // to be told to the client from run()
 
     Slot* find(unsigned slot);
