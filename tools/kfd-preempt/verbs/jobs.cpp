@@ -4,6 +4,7 @@
 #include "daemon/scheduling.hpp"
 #include "output/names.hpp"
 #include "output/output.hpp"
+#include "processes/save_areas.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -24,6 +25,13 @@ std::string bytes_text(std::uint64_t bytes) {
 std::vector<std::string> memory_cells(const xpreemptd::JobReport& job) {
     return {bytes_text(job.resident_bytes), bytes_text(job.yielded_bytes),
             bytes_text(job.missing_bytes)};
+}
+
+// The sum over its queues. Nothing if it has more processes than the daemon names.
+std::optional<std::uint64_t> save_area_of(const xpreemptd::ListedJob& job, SaveAreas& save_areas) {
+    if (job.report.pids.size() != job.processes)
+        return std::nullopt;
+    return save_areas.bytes_of(job.report.pids);
 }
 
 } // namespace
@@ -47,6 +55,14 @@ Report jobs(const Context& context) {
                                      "ADDED-WAIT", "STOPS", "PROCESSES"};
     if (memory)
         heading.insert(heading.end(), {"VRAM", "YIELDED", "MISSING"});
+    SaveAreas save_areas(context);
+    std::vector<std::optional<std::uint64_t>> saves;
+    for (const xpreemptd::ListedJob& job : *jobs)
+        saves.push_back(save_area_of(job, save_areas));
+    const bool any_save_area = std::ranges::any_of(
+        saves, [](const std::optional<std::uint64_t>& bytes) { return bytes.value_or(0) != 0; });
+    if (any_save_area)
+        heading.emplace_back("SAVE");
     heading.emplace_back("NAME");
     Table table(std::move(heading));
     std::string reasons;
@@ -66,12 +82,17 @@ Report jobs(const Context& context) {
                                      std::to_string(job.processes)};
         if (memory)
             std::ranges::move(memory_cells(facts), std::back_inserter(row));
+        const auto& save_area = saves[report.json["jobs"].size()];
+        if (any_save_area)
+            row.push_back(bytes_text(save_area.value_or(0)));
         row.push_back(printable(facts.name));
         table.add(std::move(row));
         if (!facts.reason.empty())
             reasons +=
                 fmt::format("job {} is not schedulable: {}\n", facts.id, printable(facts.reason));
-        report.json["jobs"].push_back(json_of(job));
+        Json json = json_of(job);
+        json["save_area_bytes"] = save_area ? Json(*save_area) : Json(nullptr);
+        report.json["jobs"].push_back(std::move(json));
     }
     report.text = jobs->empty() ? "no job uses a GPU\n" : table.text() + reasons;
     if (const auto status = daemon->status())

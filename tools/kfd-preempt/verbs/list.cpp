@@ -6,6 +6,7 @@
 #include "processes/container.hpp"
 #include "processes/error_messages.hpp"
 #include "processes/kfd_processes.hpp"
+#include "processes/save_areas.hpp"
 #include "processes/target_queues.hpp"
 #include "streams/streams.hpp"
 #include "verbs/verbs.hpp"
@@ -87,7 +88,7 @@ Json ns_pid_json(const Target& target) {
 
 class Listing {
 public:
-    explicit Listing(const Context& context) : context_(context) {}
+    explicit Listing(const Context& context) : context_(context), save_areas_(context) {}
 
     void add(const TargetQueues& process, StateReader& states) {
         Json queues = Json::array();
@@ -135,9 +136,12 @@ private:
         if (!known)
             unknown_ = state.errno_value;
         any_yielded_ |= state.yielded_bytes != 0;
+        const auto save_area = save_areas_.bytes_of(queue);
+        any_save_area_ |= save_area.value_or(0) != 0;
         rows_.push_back({std::to_string(target.pid), target.task ? target.comm() : "?",
                          std::to_string(queue.queue_id), std::to_string(queue.gpu_id),
                          name_of(queue.type), size_text(queue.ring_bytes),
+                         save_area.value_or(0) == 0 ? "-" : rounded_size_text(*save_area),
                          known ? state_name(state.state) : "?",
                          known ? words_or_dash(hold_names(state.holds)) : "?",
                          state.yielded_bytes == 0 ? "-" : rounded_size_text(state.yielded_bytes),
@@ -148,23 +152,27 @@ private:
                           {"gpu_id", queue.gpu_id},
                           {"type", name_of(queue.type)},
                           {"ring_bytes", queue.ring_bytes},
+                          {"save_area_bytes", save_area ? Json(*save_area) : Json(nullptr)},
                           {"state", known ? Json(state_name(state.state)) : Json(nullptr)},
                           {"holds", known ? Json(hold_names(state.holds)) : Json(nullptr)},
                           {"yielded_bytes", known ? Json(state.yielded_bytes) : Json(nullptr)},
                           {"errno", known ? Json(nullptr) : Json(errno_name(state.errno_value))}});
     }
 
-    // YIELDED only if a process has, the last two columns only if one is in a container.
+    // SAVE only if the topology shows a size, YIELDED only if a process has, the last two columns
+    // only if one is in a container.
     [[nodiscard]] std::string table_text() {
-        constexpr std::ptrdiff_t yielded = 8;
-        std::vector<std::string> heading = {"PID",     "COMM",  "QUEUE",    "GPU",
-                                            "TYPE",    "RING",  "STATE",    "HOLDS",
-                                            "YIELDED", "NSPID", "CONTAINER"};
+        constexpr std::ptrdiff_t save_area = 6, yielded = 9;
+        std::vector<std::string> heading = {"PID",   "COMM",    "QUEUE", "GPU",
+                                            "TYPE",  "RING",    "SAVE",  "STATE",
+                                            "HOLDS", "YIELDED", "NSPID", "CONTAINER"};
         const auto shorten = [this](std::vector<std::string>& row) {
             if (!in_containers_)
                 row.resize(row.size() - 2);
             if (!any_yielded_)
                 row.erase(row.begin() + yielded);
+            if (!any_save_area_)
+                row.erase(row.begin() + save_area);
         };
         shorten(heading);
         Table table(std::move(heading));
@@ -176,10 +184,12 @@ private:
     }
 
     const Context& context_;
+    SaveAreas save_areas_;
     std::vector<std::vector<std::string>> rows_;
     std::optional<Container> container_; // of the process that is being added
     bool in_containers_ = false;
     bool any_yielded_ = false;
+    bool any_save_area_ = false;
     StreamTables streams_;
     std::vector<std::string> messages_;
     Json processes_ = Json::array();

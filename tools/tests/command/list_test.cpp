@@ -39,6 +39,29 @@ TEST_F(ListTest, shows_states_and_holds_and_disarms_names) {
     EXPECT_EQ(report.exit, cli::Exit::ok);
 }
 
+TEST_F(ListTest, shows_the_size_of_save_areas_where_the_topology_has_it) {
+    test::attach(context, script);
+    script->expect_query(0);
+    script->expect_status(7, 0, 0, KFD_PREEMPT_STATE_HELD, KFD_PREEMPT_HOLD_STICKY);
+    script->expect_status(9, 4, 0, KFD_PREEMPT_STATE_RUNNING);
+    EXPECT_TRUE(
+        cli::list(context, {}).json["processes"][0]["queues"][0]["save_area_bytes"].is_null());
+    tree.add_node(1, 5230);
+    tree.write("sys/class/kfd/kfd/topology/nodes/1/properties",
+               "simd_count 320\nsimd_per_cu 4\narray_count 16\nsimd_arrays_per_engine 1\n"
+               "num_xcc 4\ngfx_target_version 90402\n");
+    script->expect_query(0);
+    script->expect_status(7, 0, 0, KFD_PREEMPT_STATE_HELD, KFD_PREEMPT_HOLD_STICKY);
+    script->expect_status(9, 4, 0, KFD_PREEMPT_STATE_RUNNING);
+    const cli::Report report = cli::list(context, {});
+    EXPECT_EQ(report.text,
+              "PID  COMM           QUEUE  GPU   TYPE     RING   SAVE      STATE    HOLDS\n"
+              "7    demo           0      5230  compute  4 KiB  46.7 MiB  HELD     STICKY\n"
+              "9    x\\x1b[2J\\x0ay  4      5230  sdma     4 KiB  -         RUNNING  -\n");
+    EXPECT_EQ(report.json["processes"][0]["queues"][0]["save_area_bytes"], 48'959'488);
+    EXPECT_EQ(report.json["processes"][1]["queues"][0]["save_area_bytes"], 0);
+}
+
 TEST_F(ListTest, works_without_preemption_and_says_why_there_are_no_states) {
     test::attach(context, script);
     script->expect_query(0, -ENOTTY);

@@ -11,6 +11,7 @@
 #include "processes/error_messages.hpp"
 #include "processes/kfd_processes.hpp"
 #include "processes/machine.hpp"
+#include "processes/save_areas.hpp"
 #include "processes/target_queues.hpp"
 #include "processes/task.hpp"
 #include "streams/hook_sight.hpp"
@@ -431,6 +432,24 @@ void add_queue_slots(const Context& context, Report& report) {
     report.json["queue_slots"] = std::move(slots);
 }
 
+// Adds how many compute queues the GPU has, and the size of their CWSR areas. Returns a sentence,
+// or nothing if there are none.
+std::string add_save_areas(const Context& context, std::uint32_t gpu_id, Json& cost) {
+    const auto queues = compute_queues_on(context, gpu_id);
+    if (!queues || cost["full_bytes"].is_null())
+        return {};
+    const std::uint64_t bytes = *queues * cost["full_bytes"].get<std::uint64_t>();
+    cost["queues"] = *queues;
+    cost["save_area_bytes"] = bytes;
+    if (*queues == 0)
+        return {};
+    return fmt::format("gpu {}: {} compute {} of all processes, whose CWSR areas have {:.1f} MB "
+                       "together, {:.1f} MB each, held or not",
+                       gpu_id, *queues, *queues == 1 ? "queue" : "queues",
+                       static_cast<double>(bytes) / 1e6,
+                       static_cast<double>(bytes) / static_cast<double>(*queues) / 1e6);
+}
+
 // Adds the predicted cost of a stop on each GPU, for a stock driver too.
 void add_costs(const Context& context, Report& report) {
     Json costs = Json::array();
@@ -438,6 +457,9 @@ void add_costs(const Context& context, Report& report) {
         for (const kfd::Node& node : *nodes) {
             CostReport cost = predicted_cost(context, node.gpu_id);
             report.text += finding_line("info", "cost", cost.text);
+            if (const std::string kept = add_save_areas(context, node.gpu_id, cost.json);
+                !kept.empty())
+                report.text += finding_line("info", "memory", kept);
             costs.push_back(std::move(cost.json));
         }
     report.json["costs"] = std::move(costs);
