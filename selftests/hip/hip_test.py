@@ -16,7 +16,7 @@ from pathlib import Path
 
 from daemon import DaemonTest, rules
 from guest import SEED
-from runner.testing.commands import matches
+from runner.testing.commands import fails, matches
 
 COUNT = int(os.environ.get("COUNT") or 100)
 STOPS = int(os.environ.get("STOPS") or 10)
@@ -30,7 +30,7 @@ TARGET, RECLAIM = GPUS[VERSION]
 HAS_HWS = Path("/sys/module/amdgpu/parameters/sched_policy").read_text().strip() != "2"
 OTHERS = (
     f"vadd reduce ledger tally scratch scratch_O0 {RECLAIM} streams device_printf graph pool managed sort_scan wheel"
-    f" cu_mask {'cooperative' if HAS_HWS else ''}"
+    f" cu_mask models {'cooperative' if HAS_HWS else ''}"
 )
 
 
@@ -165,6 +165,14 @@ class Storm(HipTest):
         printed = self.succeeds(*command, timeout=900 + 4 * stops).output
         self.assert_as_alone(program, printed)
         self.print_lines("^preempt_storm: seed.*stops", printed)
+
+
+class Models(HipTest):
+    @for_each("result of layer {} is found when it is wrong", ["mlp:0", "resnet18:12", "decoder:27"])
+    def wrong(self, layer):
+        self.environment["MODELS_WRONG"] = layer
+        model, _, number = layer.partition(":")
+        self.meets(fails(1, f"models: {model}: the result of layer {number} of [0-9]* .* is wrong"), "models")
 
 
 class Replaced(HipTest):
