@@ -30,7 +30,7 @@ TARGET, RECLAIM = GPUS[VERSION]
 HAS_HWS = Path("/sys/module/amdgpu/parameters/sched_policy").read_text().strip() != "2"
 OTHERS = (
     f"vadd reduce ledger tally scratch scratch_O0 {RECLAIM} streams device_printf graph pool managed sort_scan wheel"
-    f" cu_mask models {'cooperative' if HAS_HWS else ''}"
+    f" cu_mask models loaders captures all_reduce {'cooperative' if HAS_HWS else ''}"
 )
 
 

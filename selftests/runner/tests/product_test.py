@@ -53,7 +53,7 @@ PRODUCT = [
 # HIP programs that run under a storm, and the boots.
 HIP = (
     "matmul histogram nbody vadd reduce ledger tally scratch scratch_O0 reclaim streams device_printf graph pool"
-    " managed sort_scan wheel roundtrip cu_mask models"
+    " managed sort_scan wheel roundtrip cu_mask models loaders captures all_reduce"
 )
 HIP_PRODUCT = [
     (HIP + " cooperative", "Storm Plain", "rocm-hws"),
