@@ -1,6 +1,7 @@
 #!/usr/bin/run-tests
 # SPDX-License-Identifier: MIT
-"""HIP programs in the ROCm guest: alone, while their queues are stopped at random, as the batch job of xpreemptd.
+"""HIP programs in the ROCm guest: alone, while their queues are stopped at random, with the hook, as the batch job of
+xpreemptd.
 
 SEED and COUNT are of the storms, STOPS of Scheduled. PROGRAMS are run instead of all, and each gets COUNT stops.
 """
@@ -44,7 +45,16 @@ def programs(names: str) -> list[str]:
 COPIES, REPLACING, ENDING = programs("roundtrip"), programs("turnover"), programs("batch")
 CHOSEN = [name for name in os.environ.get("PROGRAMS", "").split() if name not in (*COPIES, *REPLACING, *ENDING)]
 OFTEN = CHOSEN or programs("matmul histogram nbody")
+# Programs with many streams, threads and processes.
+HOOKED = CHOSEN or programs("models loaders captures all_reduce")
 SELDOM = [] if os.environ.get("PROGRAMS") else programs(OTHERS)
+HOOK = {
+    "LD_PRELOAD": "/opt/kfd-preempt/bin/libxpreempt-hook.so",
+    "XSCHED_AUTO_XQUEUE": "ON",
+    "XSCHED_AUTO_XQUEUE_LEVEL": "3",
+    "XSCHED_AUTO_XQUEUE_TIMESLICE": "5000",
+    "XSCHED_POLICY": "RR",
+}
 # HIP compiles its own copy kernels whenever a program starts, and rocFFT others; once is enough here.
 CACHE = tempfile.mkdtemp()
 # The results of programs that have run alone.
@@ -110,9 +120,10 @@ class HipTest(DaemonTest):
         if program in DIGESTS:
             self.assertRegex(printed, f"(?m)digest {DIGESTS[program]}$")
 
-    def start_rounds(self, program):
+    def start_rounds(self, program, variables=None):
         """In the background, so that its rounds can be counted."""
-        started = self.start(program, program, "--until-told", "--verbose")
+        environment = self.environment | (variables or {})
+        started = self.start(program, program, "--until-told", "--verbose", env=environment)
         self.soon(lambda: rounds(started) or not started.is_alive(), f"{program} begins")
         self.assertTrue(started.is_alive(), f"{program} ended at once")
         return started
@@ -173,6 +184,29 @@ class Models(HipTest):
         self.environment["MODELS_WRONG"] = layer
         model, _, number = layer.partition(":")
         self.meets(fails(1, f"models: {model}: the result of layer {number} of [0-9]* .* is wrong"), "models")
+
+
+class Hooked(HipTest):
+    """The streams of a program take turns, under the scheduler of the library that the hook brings."""
+
+    def assert_hooked(self, printed):
+        self.assertNotIn("cannot be preloaded", printed, "the boot adds the hook and the library")
+
+    @for_each("{} is right when its streams take turns", HOOKED)
+    def turns(self, program):
+        started = self.start_rounds(program, HOOK)
+        self.assert_hooked(started.output.read_text(errors="replace"))
+        self.soon(lambda: "HELD" in self.states(started) or not started.is_alive(), f"a queue of {program} is held")
+        self.assert_continues_and_ends_right(started)
+
+    @for_each("{} is right when its streams take turns and its queues are stopped at random", HOOKED)
+    def stopped(self, program):
+        options = ["--seed", SEED, "--count", min(COUNT, 20), "--busy", "--end"]
+        hooked = ["env", *(f"{name}={value}" for name, value in HOOK.items()), program, "--until-told"]
+        printed = self.succeeds("preempt_storm", *options, "--", *hooked, timeout=1800).output
+        self.assert_hooked(printed)
+        self.assert_as_alone(program, printed)
+        self.print_lines("^preempt_storm: seed.*stops", printed)
 
 
 class Replaced(HipTest):
