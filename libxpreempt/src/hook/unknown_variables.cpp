@@ -36,6 +36,10 @@ constexpr std::string_view used[] = {
 
 // Paths to what its shims replace, other platforms, and how its own scheduler waits.
 constexpr std::string_view ignored[] = {
+    "XSCHED_ACL_CBLAS_LIB",
+    "XSCHED_ACL_NNOP_BASE_LIB",
+    "XSCHED_ACL_OP_API_LIB",
+    "XSCHED_ACL_OP_COMPILER_LIB",
     "XSCHED_ASCEND_LIB",
     "XSCHED_COREX_LIB",
     "XSCHED_COREX_RT_LIB",
@@ -43,6 +47,7 @@ constexpr std::string_view ignored[] = {
     "XSCHED_CUDART_LIB",
     "XSCHED_CUDLA_LIB",
     "XSCHED_CUPTI_LIB",
+    "XSCHED_HIP_COMGR_LIB",
     "XSCHED_HIP_LIB",
     "XSCHED_LEVELZERO_LIB",
     "XSCHED_OPENCL_LIB",
