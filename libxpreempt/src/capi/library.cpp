@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <functional>
 #include <future>
 #include <memory>
@@ -284,6 +285,9 @@ void Library::schedule(const Owner& owner, hip::Stream name) {
 
 void Library::start_as_environment_says() {
     open_control_as_environment_says(*this);
+    // Beside the adapter the variables are for XSched, whose own scheduler holds the streams.
+    if (::dlsym(RTLD_DEFAULT, "XPreemptHipQueueCreate") != nullptr)
+        return;
     const auto settings = read_automatic_settings(
         [](const char* name) -> const char* { return ::secure_getenv(name); });
     if (settings.policy || settings.streams)

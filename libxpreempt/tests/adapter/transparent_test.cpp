@@ -5,6 +5,7 @@
 #include <xsched/types.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <iterator>
@@ -50,6 +51,16 @@ TEST(XSchedTransparent, stops_the_queue_of_a_stream_that_the_program_made) {
     EXPECT_EQ(kXSchedSuccess, resume(xqueue, kQueueResumeFlagNone));
     EXPECT_EQ(0, num_stopped());
     EXPECT_EQ(0, hipStreamSynchronize(stream));
+    EXPECT_EQ(0, hipStreamDestroy(stream));
+}
+
+TEST(XSchedTransparent, starts_no_scheduler_of_ours_beside_that_of_xsched) {
+    void* stream = nullptr;
+    ASSERT_EQ(0, hipStreamCreate(&stream));
+    ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, stream));
+    const auto stop = find<int()>("xp_sched_stop");
+    ASSERT_NE(nullptr, stop);
+    EXPECT_EQ(-ENOENT, stop());
     EXPECT_EQ(0, hipStreamDestroy(stream));
 }
 
