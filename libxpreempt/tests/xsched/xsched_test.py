@@ -3,7 +3,8 @@
 """XSched's HIP examples in the ROCm guest: by XSched itself with our adapter, and by our own library instead of both.
 
 An example has two tasks of different priority, each of a hundred kernels, again and again. Counted is what the GPU
-does from when both have ended a task until the low one has ended LOW_TASKS more. EXAMPLE_SIZE is -small, or empty.
+does from when both have ended a task until the low one has ended LOW_TASKS more. Of two processes the high one is killed
+after HIGH_TASKS more, and the low one has to end its task. EXAMPLE_SIZE is -small, or empty.
 """
 
 import os
@@ -16,7 +17,10 @@ from runner.testing.commands import cases
 HERE = Path("/opt/kfd-preempt/bin")
 XSCHED, OURS = HERE / "xsched", HERE / "compat"
 SIZE = os.environ.get("EXAMPLE_SIZE", "-small")
+# Wave instructions in a millisecond of the guest: a kernel lasts longer than XSched takes to stop it, whatever the load.
+PACE = 4000
 LOW_TASKS = int(os.environ.get("LOW_TASKS") or 1)
+HIGH_TASKS = int(os.environ.get("HIGH_TASKS") or 10)
 COUNTERS = ("sq.waves_saved", "sq.waves_restored", "queue_saves", "dispatches")
 LEVELS = [(f"level {level}", level) for level in (1, 2, 3)]
 # The threads of one process write to one file; a process of two has the prefix of its own.
@@ -50,18 +54,39 @@ class ExampleTest(DaemonTest):
     def counters(self) -> dict[str, int]:
         return {name: int(self.succeeds("vgpu-fault", "counter", name).stdout or 0) for name in COUNTERS}
 
+    def start_both(self, level: int, low: dict, high: dict) -> list[tuple[Program, str]]:
+        """Two processes, of which the low one has ended a task when the other one begins."""
+        programs = [self.start_example("low", level, *low.pop("arguments", ()), **low)]
+        self.soon(lambda: not programs[0].is_alive() or self.tasks(programs[0], "Task "), "the low one ends a task")
+        programs.append(self.start_example("high", level, *high.pop("arguments", ()), **high))
+        return [(program, "Task ") for program in programs]
+
     def measure(self, what: str, low: tuple[Program, str], high: tuple[Program, str]) -> dict[str, int]:
         """What the GPU counts, and how many tasks each of the two has ended meanwhile."""
         alive = lambda: low[0].is_alive() and high[0].is_alive()  # noqa: E731
         self.soon(lambda: not alive() or (self.tasks(*low) and self.tasks(*high)), "both end a task")
+        self.succeeds("vgpu-fault", "pace", PACE)
+        self.addCleanup(self.succeeds, "vgpu-fault", "pace", 0)
         before = {**self.counters(), "low": self.tasks(*low), "high": self.tasks(*high)}
-        self.soon(lambda: not alive() or self.tasks(*low) >= before["low"] + LOW_TASKS, "the low one ends more tasks")
+        of_two = low[0] is not high[0]
+
+        def ended() -> bool:
+            low_ended = self.tasks(*low) >= before["low"] + LOW_TASKS
+            return low_ended or (of_two and self.tasks(*high) >= before["high"] + HIGH_TASKS)
+
+        self.soon(lambda: not alive() or ended(), "more tasks end")
         self.assertTrue(alive(), "both still run")
         after = {**self.counters(), "low": self.tasks(*low), "high": self.tasks(*high)}
+        if of_two:
+            # Its kernels that were stopped end.
+            high[0].kill()
+            self.soon(lambda: not low[0].is_alive() or self.tasks(*low) > after["low"], "the low one ends its task alone")
         counted = {name: after[name] - before[name] for name in after}
         texts = [program.output.read_text(errors="replace") for program in {low[0], high[0]}]
         sums = [line for text in texts for line in text.splitlines() if line.startswith("sums: ")]
         print(f"# {what}: {', '.join(f'{name} {number}' for name, number in counted.items())}; {len(sums)} tasks checked", flush=True)
+        warnings = {line for text in texts for line in text.splitlines() if "xpreempt: " in line}
+        print("".join(f"# {line}\n" for line in sorted(warnings)), end="", flush=True)
         self.assertEqual([line for line in sums if not line.startswith("sums: 0 of ")], [], "each sum is right")
         self.assertGreater(len(sums), 1)
         return counted
@@ -85,29 +110,28 @@ class XSched(ExampleTest):
         server = self.start("xserver", XSCHED / "xserver", "HPF", 50000)
         self.soon(lambda: server.says("events receiver started") or not server.is_alive(), "xserver begins")
 
-    @cases(*((f"example 1 under xserver at {name}", level) for name, level in LEVELS))
+    @cases(*((f"XSched example 1 under xserver at {name}", level) for name, level in LEVELS))
     def transparent(self, level):
         self.start_server_of_xsched()
-        words = {"XSCHED_SCHEDULER": "GLB", "XSCHED_AUTO_XQUEUE": "ON", "XSCHED_AUTO_XQUEUE_LEVEL": level}
+        words = {"example": "app", "XSCHED_SCHEDULER": "GLB", "XSCHED_AUTO_XQUEUE": "ON", "XSCHED_AUTO_XQUEUE_LEVEL": level}
         low = {"XSCHED_AUTO_XQUEUE_PRIORITY": 0, "XSCHED_AUTO_XQUEUE_THRESHOLD": 4, "XSCHED_AUTO_XQUEUE_BATCH_SIZE": 2}
         high = {"XSCHED_AUTO_XQUEUE_PRIORITY": 1, "XSCHED_AUTO_XQUEUE_THRESHOLD": 16, "XSCHED_AUTO_XQUEUE_BATCH_SIZE": 8}
-        first = self.start_example("low", level, example="app", **words, **low)
-        second = self.start_example("high", level, example="app", **words, **high)
-        self.assert_level(level, self.measure(f"XSched, example 1, level {level}", (first, "Task "), (second, "Task ")))
+        both = self.start_both(level, {**words, **low}, {**words, **high})
+        self.assert_level(level, self.measure(f"XSched, example 1, level {level}", *both))
 
-    @cases(*((f"example 2 under xserver at {name}", level) for name, level in LEVELS))
+    @cases(*((f"XSched example 2 under xserver at {name}", level) for name, level in LEVELS))
     def hints(self, level):
         self.start_server_of_xsched()
-        low = self.start_example("low", level, 0, example="app_with_hints", XSCHED_SCHEDULER="GLB")
-        high = self.start_example("high", level, 1, example="app_with_hints", XSCHED_SCHEDULER="GLB")
-        self.assert_level(level, self.measure(f"XSched, example 2, level {level}", (low, "Task "), (high, "Task ")))
+        words = {"example": "app_with_hints", "XSCHED_SCHEDULER": "GLB"}
+        both = self.start_both(level, {**words, "arguments": [0]}, {**words, "arguments": [1]})
+        self.assert_level(level, self.measure(f"XSched, example 2, level {level}", *both))
 
-    @cases(*((f"example 3 at {name}", level) for name, level in LEVELS))
+    @cases(*((f"XSched example 3 at {name}", level) for name, level in LEVELS))
     def concurrent(self, level):
         both = self.start_example("app_concurrent", level)
         self.assert_level(level, self.measure(f"XSched, example 3, level {level}", *((both, words) for words in CONCURRENT)))
 
-    @cases(*((f"example 4 at {name}", level) for name, level in LEVELS))
+    @cases(*((f"XSched example 4 at {name}", level) for name, level in LEVELS))
     def manual(self, level):
         both = self.start_example("app_sched", level)
         self.assert_level(level, self.measure(f"XSched, example 4, level {level}", *((both, words) for words in MANUAL)))
@@ -119,25 +143,24 @@ class Ours(ExampleTest):
     libraries = OURS
     preload = ("libxpreempt-hook.so",)
 
-    def test_example_1_under_xpreemptd(self):
+    def test_our_example_1_under_xpreemptd(self):
         self.start_daemon("")
-        words = {"XSCHED_SCHEDULER": "GLB", "XSCHED_AUTO_XQUEUE": "ON", "XSCHED_AUTO_XQUEUE_LEVEL": 3}
-        low = self.start_example("low", 3, example="app", **words, XSCHED_AUTO_XQUEUE_PRIORITY=0)
-        high = self.start_example("high", 3, example="app", **words, XSCHED_AUTO_XQUEUE_PRIORITY=1)
-        self.assert_level(3, self.measure("ours, example 1, xpreemptd", (low, "Task "), (high, "Task ")))
+        words = {"example": "app", "XSCHED_SCHEDULER": "GLB", "XSCHED_AUTO_XQUEUE": "ON", "XSCHED_AUTO_XQUEUE_LEVEL": 3}
+        both = self.start_both(3, {**words, "XSCHED_AUTO_XQUEUE_PRIORITY": 0}, {**words, "XSCHED_AUTO_XQUEUE_PRIORITY": 1})
+        self.assert_level(3, self.measure("ours, example 1, xpreemptd", *both))
 
-    def test_example_2_under_xpreemptd(self):
+    def test_our_example_2_under_xpreemptd(self):
         self.start_daemon("")
-        low = self.start_example("low", 3, 0, example="app_with_hints", XSCHED_SCHEDULER="GLB")
-        high = self.start_example("high", 3, 1, example="app_with_hints", XSCHED_SCHEDULER="GLB")
-        self.assert_level(3, self.measure("ours, example 2, xpreemptd", (low, "Task "), (high, "Task ")))
+        words = {"example": "app_with_hints", "XSCHED_SCHEDULER": "GLB"}
+        both = self.start_both(3, {**words, "arguments": [0]}, {**words, "arguments": [1]})
+        self.assert_level(3, self.measure("ours, example 2, xpreemptd", *both))
 
-    @cases(*((f"example 3 at {name}", level) for name, level in LEVELS))
+    @cases(*((f"our example 3 at {name}", level) for name, level in LEVELS))
     def concurrent(self, level):
         both = self.start_example("app_concurrent", level)
         self.assert_level(level, self.measure(f"ours, example 3, level {level}", *((both, words) for words in CONCURRENT)))
 
-    @cases(*((f"example 4 at {name}", level) for name, level in LEVELS))
+    @cases(*((f"our example 4 at {name}", level) for name, level in LEVELS))
     def manual(self, level):
         both = self.start_example("app_sched", level)
         self.assert_level(level, self.measure(f"ours, example 4, level {level}", *((both, words) for words in MANUAL)))
