@@ -42,8 +42,9 @@ std::chrono::nanoseconds median_of(std::vector<std::chrono::nanoseconds> times) 
     return times.empty() ? std::chrono::nanoseconds{} : times[times.size() / 2];
 }
 
-bool has_cost(const std::vector<Runs>& all, std::size_t i) {
-    return all[i].baseline != i && all[i].baseline < all.size();
+// Nothing for the first way, the baseline.
+std::optional<Cost> cost_of(const std::vector<Runs>& all, std::size_t i) {
+    return i == 0 ? std::nullopt : cost(all[i].times, all.front().times);
 }
 
 } // namespace
@@ -71,8 +72,7 @@ std::vector<std::string> table(const std::vector<Runs>& all) {
     for (std::size_t i = 0; i < all.size(); ++i) {
         const auto p50 = static_cast<std::uint64_t>(median_of(all[i].times).count());
         std::string line = fmt::format("{:<36}  {:>9}", all[i].way, cli::duration_text(p50));
-        const auto more = has_cost(all, i) ? cost(all[i].times, all[all[i].baseline].times)
-                                           : std::optional<Cost>{};
+        const auto more = cost_of(all, i);
         if (more)
             line +=
                 fmt::format("  {:>9}  {}", percent(more->median),
@@ -90,10 +90,9 @@ Json figures_of(const std::vector<Runs>& all) {
         Json way{{"way", all[i].way}, {"ns", Json::array()}, {"compared_with", nullptr}};
         for (const auto& time : all[i].times)
             way["ns"].push_back(time.count());
-        const auto more = has_cost(all, i) ? cost(all[i].times, all[all[i].baseline].times)
-                                           : std::optional<Cost>{};
+        const auto more = cost_of(all, i);
         if (more) {
-            way["compared_with"] = all[all[i].baseline].way;
+            way["compared_with"] = all.front().way;
             way["cost_percent"] = more->median;
             if (more->interval)
                 way["interval_percent"] = {more->interval->low, more->interval->high};

@@ -14,7 +14,6 @@ namespace verify {
 // Runs of one program in one way; the runs of all ways with the same index were one after another.
 struct Runs {
     std::string way;
-    std::size_t baseline = 0; // index of the way that it is compared with; its own: none
     std::vector<std::chrono::nanoseconds> times;
 };
 
@@ -31,7 +30,7 @@ struct Cost {
 std::optional<Cost> cost(const std::vector<std::chrono::nanoseconds>& times,
                          const std::vector<std::chrono::nanoseconds>& baseline);
 
-// Its head, and a row of each way.
+// Its head, and a row of each way. The first way is the baseline of the others.
 std::vector<std::string> table(const std::vector<Runs>& all);
 Json figures_of(const std::vector<Runs>& all);
 

@@ -10,7 +10,6 @@
 #include "program.hpp"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 
 namespace verify {
@@ -23,7 +22,6 @@ constexpr unsigned rounds_max = 10; // of all ways: each runs the program whole
 
 struct Way {
     const char* name;
-    std::size_t baseline; // its index
     std::vector<std::string> environment;
     bool daemon, beside; // under an xpreemptd; beside a program that fills the GPU
 };
@@ -32,22 +30,20 @@ const char* const preload = "LD_PRELOAD=libxpreempt-hook.so";
 
 const std::vector<Way>& ways() {
     static const std::vector<Way> all = {
-        {"bare", 0, {}, false, false},
-        {"with the hook", 0, {preload}, false, false},
-        {"every stream an xqueue", 0, {preload, "XSCHED_AUTO_XQUEUE=ON"}, false, false},
+        {"bare", {}, false, false},
+        {"with the hook", {preload}, false, false},
+        {"every stream an xqueue", {preload, "XSCHED_AUTO_XQUEUE=ON"}, false, false},
         {"and HPF in the process",
-         0,
          {preload, "XSCHED_AUTO_XQUEUE=ON", "XSCHED_POLICY=HPF"},
          false,
          false},
-        {"under an idle xpreemptd", 0, {}, true, false},
+        {"under an idle xpreemptd", {}, true, false},
         {"and scheduled by it (GLB)",
-         0,
          {preload, "XSCHED_AUTO_XQUEUE=ON", "XSCHED_SCHEDULER=GLB"},
          true,
          false},
-        {"beside a full GPU, without xpreemptd", 0, {}, false, true},
-        {"beside it, under xpreemptd", 0, {}, true, true},
+        {"beside a full GPU, without xpreemptd", {}, false, true},
+        {"beside it, under xpreemptd", {}, true, true},
     };
     return all;
 }
@@ -67,7 +63,7 @@ class Overhead {
 public:
     Overhead(Bench& bench, Checks& checks) : bench_(bench), checks_(checks) {
         for (const Way& way : ways())
-            runs_.push_back({way.name, way.baseline, {}});
+            runs_.push_back({way.name, {}});
     }
     // Each way once, in an order that changes. Returns false if something failed.
     bool run_all(bool backwards, bool with_hook);

@@ -87,7 +87,7 @@ class Tensor:
     def contiguous(self):
         return self
 
-    # The memory of the content only, whatever the shape.
+    # A tensor and its views of another shape share one content, so they have one address.
     def data_ptr(self):
         return ctypes.addressof(self.content)
 

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <dlfcn.h>
+#include <stdexcept>
 #include <unistd.h>
 
 namespace verify {
@@ -40,6 +41,11 @@ tl::expected<Hip, std::string> Hip::load() {
         find(RTLD_DEFAULT, "hipModuleLaunchKernel", hip.module_launch))
         return hip;
     return tl::make_unexpected(std::string("HIP lacks a call: ") + ::dlerror());
+}
+
+void Hip::must(int error, const char* call) const {
+    if (error != 0)
+        throw std::runtime_error(std::string(call) + ": " + get_error_string(error));
 }
 
 void preload_hook(char** argv) {

@@ -28,6 +28,8 @@ struct Hip {
                          unsigned, void*, void**, void**);
 
     static tl::expected<Hip, std::string> load();
+    // Throws std::runtime_error for a call that failed.
+    void must(int error, const char* call) const;
 };
 
 // Starts the program again with the hook of libxpreempt in front of HIP; returns if it is there, or
@@ -45,7 +47,7 @@ struct Library {
     decltype(&::xp_sched_stop) sched_stop;
     decltype(&::xp_last_detail) last_detail;
 
-    // Nothing: libxpreempt is not here.
+    // nullptr where libxpreempt is not installed.
     static std::unique_ptr<Library> load();
 };
 

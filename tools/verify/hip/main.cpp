@@ -29,21 +29,15 @@ using std::chrono::steady_clock;
 
 constexpr unsigned kernels_of_request = 4; // as Programs::kernels_of_request
 
-void must(const Hip& hip, int error, const char* call) {
-    if (error != 0)
-        throw std::runtime_error(fmt::format("{}: {}", call, hip.get_error_string(error)));
-}
-
 void choose_device(const Hip& hip, const std::string& address) {
     int count = 0;
     std::string others;
-    must(hip, hip.get_device_count(&count), "hipGetDeviceCount");
+    hip.must(hip.get_device_count(&count), "hipGetDeviceCount");
     for (int i = 0; i < count; ++i) {
         std::array<char, 32> of_device{};
-        must(hip, hip.get_pci_bus_id(of_device.data(), of_device.size(), i),
-             "hipDeviceGetPCIBusId");
+        hip.must(hip.get_pci_bus_id(of_device.data(), of_device.size(), i), "hipDeviceGetPCIBusId");
         if (address == of_device.data())
-            return must(hip, hip.set_device(i), "hipSetDevice");
+            return hip.must(hip.set_device(i), "hipSetDevice");
         others += fmt::format(" {}", of_device.data());
     }
     throw std::runtime_error(
@@ -56,8 +50,8 @@ void* load_spin(const Hip& hip) {
     for (const unsigned char* image : {hip_spin_gfx942, hip_spin_gfx90a, hip_spin_gfx908})
         if ((error = hip.module_load(&code, image)) == 0)
             break;
-    must(hip, error, "hipModuleLoadData");
-    must(hip, hip.module_get_function(&function, code, "spin"), "hipModuleGetFunction");
+    hip.must(error, "hipModuleLoadData");
+    hip.must(hip.module_get_function(&function, code, "spin"), "hipModuleGetFunction");
     return function;
 }
 

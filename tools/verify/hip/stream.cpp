@@ -29,14 +29,9 @@ SpinStream::SpinStream(const Hip& hip, const Library* library, void* function,
       of_kernel_(std::uint64_t{shape.workgroups} * group_waves * shape.iterations),
       patience_(patience) {
     const std::size_t bytes = std::size_t{shape.workgroups} * group_waves * sizeof *words_;
-    must(hip_.host_malloc(reinterpret_cast<void**>(&words_), bytes, 0), "hipHostMalloc");
+    hip_.must(hip_.host_malloc(reinterpret_cast<void**>(&words_), bytes, 0), "hipHostMalloc");
     std::memset(words_, 0, bytes);
-    must(hip_.stream_create(&stream_, Hip::non_blocking), "hipStreamCreateWithFlags");
-}
-
-void SpinStream::must(int error, const char* call) const {
-    if (error != 0)
-        throw std::runtime_error(fmt::format("{}: {}", call, hip_.get_error_string(error)));
+    hip_.must(hip_.stream_create(&stream_, Hip::non_blocking), "hipStreamCreateWithFlags");
 }
 
 void SpinStream::must_be_done(int error, const char* call) const {
@@ -61,7 +56,7 @@ void SpinStream::launch() {
     if (scheduled_)
         must_be_done(library_->submit(xqueue_, launch_now, this, nullptr), "xp_xqueue_submit");
     else
-        must(launch_now(stream_, this), "hipModuleLaunchKernel");
+        hip_.must(launch_now(stream_, this), "hipModuleLaunchKernel");
 }
 
 bool SpinStream::wait() {
@@ -69,7 +64,7 @@ bool SpinStream::wait() {
     while (!complete() && std::chrono::steady_clock::now() < deadline)
         std::this_thread::sleep_for(std::chrono::microseconds(200));
     // The last wave has counted; its kernel ends.
-    must(hip_.stream_synchronize(stream_), "hipStreamSynchronize");
+    hip_.must(hip_.stream_synchronize(stream_), "hipStreamSynchronize");
     return complete();
 }
 

@@ -37,7 +37,6 @@ public:
 
 private:
     static int launch_now(void* stream, void* self);
-    void must(int error, const char* call) const;
     void must_be_done(int error, const char* call) const;
 
     const Hip& hip_;
