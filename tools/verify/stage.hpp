@@ -51,10 +51,10 @@ private:
 class Bench;
 
 struct Stage {
-    const char* name;
-    const char* what; // it does
-    const char* risk; // if the hardware doesn't do what the driver expects
-    void (*run)(Bench& bench, Checks& checks);
+    const char* name = "";
+    const char* what = ""; // it does
+    const char* risk = ""; // if the hardware doesn't do what the driver expects
+    void (*run)(Bench& bench, Checks& checks) = nullptr;
     bool by_name_only = false; // not among all
 };
 
