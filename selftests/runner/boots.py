@@ -81,9 +81,21 @@ def read(paths: list[Path], boots: dict[str, Boot]) -> None:
         except (OSError, tomllib.TOMLDecodeError) as error:
             raise Refusal(f"{path}: {error}") from error
         for name, table in tables.items():
+            if "like" in table:
+                boots[name] = another(path, boots, name, table.pop("like"))
             boot = boots.setdefault(name, empty(name))
             for key, value in table.items():
                 put(path, boot, key, value)
+
+
+def another(path: Path, boots: dict[str, Boot], name: str, like: object) -> Boot:
+    """A boot with all that the other one has, but for its commands and checks."""
+    if name in boots:
+        raise Refusal(f"{path}: boot {name}: like = {like!r} must stand in its first table")
+    if like not in boots:
+        raise Refusal(f"{path}: boot {name}: like = {like!r} names no boot above it")
+    lists = {each.name: list(getattr(boots[like], each.name)) for each in fields(Boot) if str(each.type).startswith("list")}
+    return replace(boots[like], **lists | {"name": name, "run": [], "check": []})
 
 
 def empty(name: str) -> Boot:

@@ -31,6 +31,14 @@ class Boots(unittest.TestCase):
         (boot,) = self.load('[a]\nrun = ["x"]\nparam = ["p=1"]', '[a]\nrun = ["y"]\nxccs = 4')
         self.assertEqual((boot.run, boot.param, boot.xccs), (["x", "y"], ["p=1"], [4]))
 
+    def test_a_boot_like_another_has_its_options_and_commands_of_its_own(self):
+        text = '[a]\nrun = ["x"]\ncheck = ["c"]\nparam = ["p=1"]\nrocm = true\n[b]\nlike = "a"\nrun = ["y"]\nparam = ["q=1"]'
+        a, b = self.load(text)
+        self.assertEqual((a.run, a.check, a.param), (["x"], ["c"], ["p=1"]))
+        self.assertEqual((b.name, b.run, b.check, b.param, b.rocm), ("b", ["y"], [], ["p=1", "q=1"], True))
+        self.assertIn("names no boot above it", self.refused('[b]\nlike = "a"\nrun = ["y"]'))
+        self.assertIn("in its first table", self.refused(text, '[b]\nlike = "a"'))
+
     def test_wrong_tables_are_named(self):
         self.assertIn("no field is named parm", self.refused('[a]\nrun = ["x"]\nparm = ["p=1"]'))
         self.assertIn("not of the type bool", self.refused('[a]\nrun = ["x"]\nrocm = "yes"'))
