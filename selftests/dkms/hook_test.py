@@ -46,6 +46,9 @@ class HookTest(MachineTest):
         cls.ours = subprocess.run([REPO / "ci/version"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
         subprocess.run(["make", "-s", "-C", REPO / "kernel", "install-source", f"DESTDIR={cls.installed}"], check=True)
 
+    def test_header_of_the_ioctls_is_installed(self):
+        self.assertEqual((self.root / "usr/include/kfd_preempt.h").read_text(), (REPO / "uapi/kfd_preempt.h").read_text())
+
     def setUp(self):
         super().setUp()
         self.root = shutil.copytree(self.installed, self.work / "root", symlinks=True)
