@@ -17,7 +17,7 @@ std::string pci_address_of(Gpu& gpu) {
     return device.filename().string();
 }
 
-void append(Child::Words& words, const Load::Shape& shape) {
+void append(Child::Words& words, const spin::Shape& shape) {
     for (const std::uint32_t number : {shape.workgroups, shape.iterations, shape.rounds})
         words.push_back(std::to_string(number));
 }

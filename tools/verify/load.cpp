@@ -8,7 +8,6 @@
 #include <atomic>
 #include <cstring>
 #include <fmt/format.h>
-#include <numeric>
 #include <thread>
 
 extern "C" {
@@ -24,54 +23,43 @@ using std::chrono::steady_clock;
 
 namespace {
 
-constexpr std::uint16_t group_size = 1024;
-constexpr std::uint32_t group_waves = group_size / 64;
 constexpr std::chrono::microseconds poll_interval(200);
 
-constexpr gpu_image spin = {{gpu_spin_gfx942_start, gpu_spin_gfx942_end},
-                            {gpu_spin_gfx90a_start, gpu_spin_gfx90a_end},
-                            {gpu_spin_gfx908_start, gpu_spin_gfx908_end}};
+constexpr gpu_image spin_image = {{gpu_spin_gfx942_start, gpu_spin_gfx942_end},
+                                  {gpu_spin_gfx90a_start, gpu_spin_gfx90a_end},
+                                  {gpu_spin_gfx908_start, gpu_spin_gfx908_end}};
 
 } // namespace
 
 struct Load::Shared {
-    struct Arguments { // of spin.s
-        std::uint64_t words;
-        std::uint32_t iterations;
-        std::uint32_t rounds;
-    } arguments;
+    spin::Arguments arguments;
     aql_signal signals[in_flight_max];
     std::uint32_t words[]; // one of each wave
 };
 
-tl::expected<Load::Shape, std::string> Load::low_shape(const Gpu& gpu) {
+tl::expected<spin::Shape, std::string> Load::low_shape(const Gpu& gpu) {
     // Milliseconds, by the clock rate of a MI300X: not measured on one.
     if (!gpu.is_software())
-        return Shape{1024, 16, 1024};
+        return spin::Shape{1024, 16, 1024};
     const auto topology = kfd::gpu_of(kfd::Roots{}, gpu.id());
     if (!topology)
         return tl::make_unexpected(text_of(-topology.error().errno_value));
     // Two workgroups a CU, and about a million instructions in all, which it executes in 40 ms.
     const std::uint32_t cus = std::max(kfd::compute_units(*topology), 1U);
-    return Shape{2 * cus, 16, std::max(64 / cus, 1U)};
+    return spin::Shape{2 * cus, 16, std::max(64 / cus, 1U)};
 }
 
-tl::expected<Load::Shape, std::string> Load::high_shape(const Gpu& gpu) {
+tl::expected<spin::Shape, std::string> Load::high_shape(const Gpu& gpu) {
     auto shape = low_shape(gpu);
     if (shape)
         *shape = {4, 1, shape->rounds};
     return shape;
 }
 
-std::uint64_t Load::iterations_of(const Shape& shape) {
-    return std::uint64_t{shape.workgroups} * group_waves * shape.iterations;
-}
-
-tl::expected<std::unique_ptr<Load>, std::string> Load::create(Gpu& gpu, const Shape& shape) {
+tl::expected<std::unique_ptr<Load>, std::string> Load::create(Gpu& gpu, const spin::Shape& shape) {
     std::unique_ptr<Load> load(new Load(gpu, shape));
-    const std::size_t bytes =
-        sizeof(Shared) + std::size_t{shape.workgroups} * group_waves * sizeof(std::uint32_t);
-    int error = gpu_program_load(gpu.device(), &spin, &load->program_);
+    const std::size_t bytes = sizeof(Shared) + spin::waves_of(shape) * sizeof(std::uint32_t);
+    int error = gpu_program_load(gpu.device(), &spin_image, &load->program_);
     if (error == 0)
         error = kfd_buffer_alloc(gpu.device(), KFD_IN_SYSTEM, bytes, &load->buffer_);
     if (error != 0)
@@ -100,7 +88,7 @@ void Load::launch() {
     aql_dispatch dispatch{};
     dispatch.kernel_object = program_.kernel_object;
     dispatch.kernarg = &shared()->arguments;
-    dispatch.workgroup_size = group_size;
+    dispatch.workgroup_size = spin::group_size;
     dispatch.num_workgroups = shape_.workgroups;
     dispatch.signal = &signal;
     aql_queue_dispatch(queue_->get(), &dispatch);
@@ -122,10 +110,7 @@ bool Load::wait() {
 }
 
 std::uint64_t Load::iterations() const {
-    const std::span words(shared()->words, std::size_t{shape_.workgroups} * group_waves);
-    return std::accumulate(
-        words.begin(), words.end(), std::uint64_t{0},
-        [](std::uint64_t sum, std::uint32_t& word) { return sum + std::atomic_ref(word).load(); });
+    return spin::sum_of({shared()->words, spin::waves_of(shape_)});
 }
 
 int run_low_program(std::uint32_t gpu_id) {

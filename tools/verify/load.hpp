@@ -4,6 +4,7 @@
 
 #include "low_program.hpp"
 #include "queues.hpp"
+#include "spin.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -12,20 +13,16 @@
 
 namespace verify {
 
-// Those of a queue. Workgroups have 1,024 work items.
+// Those of a queue.
 class Load : public Kernels {
 public:
-    struct Shape {
-        std::uint32_t workgroups;
-        std::uint32_t iterations; // of each wave
-        std::uint32_t rounds;     // of arithmetic in an iteration
-    };
     // One kernel of the low program fills the GPU: 1,024 workgroups, on the software GPU as many
     // as fit. Those of the high program are short.
-    static tl::expected<Shape, std::string> low_shape(const Gpu& gpu);
-    static tl::expected<Shape, std::string> high_shape(const Gpu& gpu);
+    static tl::expected<spin::Shape, std::string> low_shape(const Gpu& gpu);
+    static tl::expected<spin::Shape, std::string> high_shape(const Gpu& gpu);
 
-    static tl::expected<std::unique_ptr<Load>, std::string> create(Gpu& gpu, const Shape& shape);
+    static tl::expected<std::unique_ptr<Load>, std::string> create(Gpu& gpu,
+                                                                   const spin::Shape& shape);
     ~Load() override;
     Load(const Load&) = delete;
     Load& operator=(const Load&) = delete;
@@ -39,15 +36,13 @@ public:
     [[nodiscard]] std::uint64_t iterations() const override;
     [[nodiscard]] std::uint32_t queue_id() const { return queue_->id(); }
 
-    static std::uint64_t iterations_of(const Shape& shape); // of all waves of one kernel
-
 private:
     struct Shared;
-    Load(Gpu& gpu, const Shape& shape) : gpu_(gpu), shape_(shape) {}
+    Load(Gpu& gpu, const spin::Shape& shape) : gpu_(gpu), shape_(shape) {}
     [[nodiscard]] Shared* shared() const { return static_cast<Shared*>(buffer_.addr); }
 
     Gpu& gpu_;
-    Shape shape_;
+    spin::Shape shape_;
     std::unique_ptr<Queue> queue_;
     gpu_program program_{};
     kfd_buffer buffer_{};

@@ -21,11 +21,11 @@ tl::expected<Programs::Shapes, std::string> Programs::shapes_on(const Gpu& gpu) 
 }
 
 std::uint64_t Programs::iterations_of_request() const {
-    return kernels_of_request * Load::iterations_of(shapes_.high);
+    return spin::kernels_of_request * spin::iterations_of(shapes_.high);
 }
 
 std::uint64_t Programs::iterations_of_low_kernel() const {
-    return Load::iterations_of(shapes_.low);
+    return spin::iterations_of(shapes_.low);
 }
 
 tl::expected<LowCounts, std::string> Programs::tell_low(const std::string& question) {
@@ -87,7 +87,7 @@ Done KfdPrograms::set_length(std::uint32_t iterations) {
 
 tl::expected<std::uint64_t, std::string> KfdPrograms::serve() {
     const auto submission = steady_clock::now();
-    for (unsigned i = 0; i < kernels_of_request; ++i)
+    for (unsigned i = 0; i < spin::kernels_of_request; ++i)
         high_->launch();
     if (!high_->wait())
         return tl::make_unexpected(

@@ -19,10 +19,8 @@ using Done = tl::expected<void, std::string>; // the error says what failed
 
 class Programs {
 public:
-    static constexpr unsigned kernels_of_request = 4;
-
     struct Shapes { // of a kernel
-        Load::Shape high, low;
+        spin::Shape high, low;
     };
     static tl::expected<Shapes, std::string> shapes_on(const Gpu& gpu);
 

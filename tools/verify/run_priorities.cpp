@@ -221,7 +221,7 @@ Done measure_long_kernels(KfdPrograms& programs, Experiment& experiment, const M
     for (const std::uint32_t length : lengths)
         if (done)
             done = measure(fmt::format("{} ms kernels", length / 10.0),
-                           length * 100'000ULL * Programs::kernels_of_request / alone);
+                           length * 100'000ULL * spin::kernels_of_request / alone);
     return done;
 }
 

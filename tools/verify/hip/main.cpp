@@ -27,8 +27,6 @@ namespace {
 using namespace verify;
 using std::chrono::steady_clock;
 
-constexpr unsigned kernels_of_request = 4; // as Programs::kernels_of_request
-
 void choose_device(const Hip& hip, const std::string& address) {
     int count = 0;
     std::string others;
@@ -57,8 +55,8 @@ void* load_spin(const Hip& hip) {
 
 class Programs {
 public:
-    Programs(const Hip& hip, const Library* library, const SpinShape& high, const SpinShape& low,
-             std::chrono::milliseconds patience)
+    Programs(const Hip& hip, const Library* library, const spin::Shape& high,
+             const spin::Shape& low, std::chrono::milliseconds patience)
         : library_(library), function_(load_spin(hip)),
           high_(hip, library, function_, high, patience),
           low_(hip, library, function_, low, patience), patience_(patience) {}
@@ -104,7 +102,7 @@ void Programs::end() {
 // The low program goes on meanwhile, without a pause between two looks: a request is short.
 std::string Programs::serve(LowProgram& program) {
     const auto submission = steady_clock::now();
-    for (unsigned i = 0; i < kernels_of_request; ++i)
+    for (unsigned i = 0; i < spin::kernels_of_request; ++i)
         high_.launch();
     while (!high_.complete()) {
         program.step();
@@ -132,7 +130,7 @@ std::string Programs::answer(const std::string& question, LowProgram& program) {
     return "ok";
 }
 
-SpinShape shape_of(char** words) {
+spin::Shape shape_of(char** words) {
     const auto number = [&](int i) {
         return static_cast<std::uint32_t>(std::strtoul(words[i], nullptr, 10));
     };

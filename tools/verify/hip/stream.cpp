@@ -4,31 +4,15 @@
 #include <atomic>
 #include <cstring>
 #include <fmt/format.h>
-#include <numeric>
-#include <span>
 #include <stdexcept>
 #include <thread>
 
 namespace verify {
 
-namespace {
-
-constexpr unsigned group_size = 1024;
-constexpr std::uint32_t group_waves = group_size / 64;
-
-struct Arguments { // of spin.s
-    const void* words;
-    std::uint32_t iterations, rounds;
-};
-
-} // namespace
-
 SpinStream::SpinStream(const Hip& hip, const Library* library, void* function,
-                       const SpinShape& shape, std::chrono::milliseconds patience)
-    : hip_(hip), library_(library), function_(function), shape_(shape),
-      of_kernel_(std::uint64_t{shape.workgroups} * group_waves * shape.iterations),
-      patience_(patience) {
-    const std::size_t bytes = std::size_t{shape.workgroups} * group_waves * sizeof *words_;
+                       const spin::Shape& shape, std::chrono::milliseconds patience)
+    : hip_(hip), library_(library), function_(function), shape_(shape), patience_(patience) {
+    const std::size_t bytes = spin::waves_of(shape) * sizeof *words_;
     hip_.must(hip_.host_malloc(reinterpret_cast<void**>(&words_), bytes, 0), "hipHostMalloc");
     std::memset(words_, 0, bytes);
     hip_.must(hip_.stream_create(&stream_, Hip::non_blocking), "hipStreamCreateWithFlags");
@@ -42,10 +26,12 @@ void SpinStream::must_be_done(int error, const char* call) const {
 
 int SpinStream::launch_now(void* stream, void* self) {
     SpinStream& kernels = *static_cast<SpinStream*>(self);
-    Arguments arguments{kernels.words_, kernels.shape_.iterations, kernels.shape_.rounds};
+    spin::Arguments arguments{reinterpret_cast<std::uintptr_t>(kernels.words_),
+                              kernels.shape_.iterations, kernels.shape_.rounds};
     void* parameters[] = {&arguments.words, &arguments.iterations, &arguments.rounds};
-    const int error = kernels.hip_.module_launch(kernels.function_, kernels.shape_.workgroups, 1, 1,
-                                                 group_size, 1, 1, 0, stream, parameters, nullptr);
+    const int error =
+        kernels.hip_.module_launch(kernels.function_, kernels.shape_.workgroups, 1, 1,
+                                   spin::group_size, 1, 1, 0, stream, parameters, nullptr);
     // By the thread of the xqueue, too.
     std::atomic_ref(kernels.launched_).fetch_add(error == 0 ? 1 : 0);
     return error;
@@ -69,10 +55,7 @@ bool SpinStream::wait() {
 }
 
 std::uint64_t SpinStream::iterations() const {
-    const std::span words(words_, std::size_t{shape_.workgroups} * group_waves);
-    return std::accumulate(
-        words.begin(), words.end(), std::uint64_t{0},
-        [](std::uint64_t sum, std::uint32_t& word) { return sum + std::atomic_ref(word).load(); });
+    return spin::sum_of({words_, spin::waves_of(shape_)});
 }
 
 void SpinStream::schedule(std::uint32_t max_level, std::int32_t priority) {

@@ -4,27 +4,26 @@
 
 #include "hip.hpp"
 #include "low_program.hpp"
+#include "spin.hpp"
 
 #include <chrono>
 #include <cstdint>
 
 namespace verify {
 
-struct SpinShape { // as Load::Shape
-    std::uint32_t workgroups, iterations, rounds;
-};
-
 // Throws std::runtime_error for a call that fails: the program ends with its text.
 class SpinStream : public Kernels {
 public:
     // function: spin, of the loaded code object. The two must outlive it.
-    SpinStream(const Hip& hip, const Library* library, void* function, const SpinShape& shape,
+    SpinStream(const Hip& hip, const Library* library, void* function, const spin::Shape& shape,
                std::chrono::milliseconds patience);
 
     void launch() override;
     [[nodiscard]] std::uint64_t launched() const override { return launched_; }
     [[nodiscard]] std::uint64_t submitted() const override { return submitted_; }
-    [[nodiscard]] std::uint64_t done() override { return iterations() / of_kernel_; }
+    [[nodiscard]] std::uint64_t done() override {
+        return iterations() / spin::iterations_of(shape_);
+    }
     bool wait() override;
     [[nodiscard]] std::uint64_t iterations() const override;
     [[nodiscard]] bool complete() { return done() == submitted_; }
@@ -45,8 +44,7 @@ private:
     void* stream_ = nullptr;
     xp_xqueue_t xqueue_{};
     bool scheduled_ = false;
-    SpinShape shape_;
-    std::uint64_t of_kernel_; // iterations
+    spin::Shape shape_;
     std::chrono::milliseconds patience_;
     std::uint32_t* words_ = nullptr; // one of each wave, in host memory
     std::uint64_t submitted_ = 0, launched_ = 0;
