@@ -69,7 +69,12 @@ HipPrograms::create(Gpu& gpu, const Child::Words& by) {
 }
 
 bool HipPrograms::has_levels() const {
-    return high_->first_line() == "libxpreempt";
+    return high_->first_line().ends_with(" libxpreempt");
+}
+
+std::string HipPrograms::version() const {
+    const std::string line = high_->first_line();
+    return line.substr(0, line.find(' '));
 }
 
 Done HipPrograms::tell(const std::string& question) {

@@ -19,6 +19,7 @@ public:
     create(Gpu& gpu, const Child::Words& by = {});
 
     [[nodiscard]] bool has_levels() const;
+    [[nodiscard]] std::string version() const; // of HIP
 
     Done begin(Sharing sharing) override;
     Done end(Sharing sharing) override;

@@ -6,6 +6,7 @@
 #include "child.hpp"
 #include "detections.hpp"
 #include "load.hpp"
+#include "machine.hpp"
 #include "report.hpp"
 
 #include "kfd-preempt/output/names.hpp"
@@ -160,6 +161,10 @@ int run_all(const Options& options) {
                    "HQDs after each stop\n");
     KernelLog log;
     Result result;
+    std::vector<GpuPlace> places;
+    for (const auto& gpu : bench.gpus())
+        places.push_back({gpu->id(), gpu->device()->render_minor});
+    result.machine = machine(kfd::Roots{}, places, std::chrono::system_clock::now());
     for (const Stage& stage : stages()) {
         const bool named = std::ranges::find(options.stages, stage.name) != options.stages.end();
         if (named || (options.stages.empty() && !stage.by_name_only))

@@ -210,6 +210,7 @@ Json figures_of(const Measured& measured) {
     };
     const auto number = [](const std::optional<double>& of) { return of ? Json(*of) : Json(); };
     Json json{{"unit", measured.counts ? "iterations" : "ns"},
+              {"hip_version", measured.hip.empty() ? Json() : Json(measured.hip)},
               {"policy", measured.policy.empty() ? Json() : Json(measured.policy)},
               {"low_kernel_iterations", measured.low_kernel}};
     const std::vector<Row> all = rows(measured);

@@ -53,6 +53,7 @@ struct Measured {
     bool counts = false;
     std::uint64_t low_kernel = 0; // iterations
     std::vector<Mode> modes;
+    std::string hip;    // its version; empty: the programs call KFD
     std::string policy; // of xpreemptd; empty: it does not run, or not for this GPU
 
     // With the usual load; nullptr: not measured.

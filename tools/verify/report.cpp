@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,8 +36,25 @@ std::string Result::summary() const {
 
 namespace {
 
+// Its versions and names in a line, without what nothing says.
+std::string line_of(const Json& machine) {
+    std::vector<std::string> words;
+    const auto append = [&words](const Json& json) {
+        for (const auto& [key, value] : json.items())
+            if (!value.is_null() && !value.is_array())
+                words.push_back(fmt::format(
+                    "{} {}", key, value.is_string() ? value.get<std::string>() : value.dump()));
+    };
+    append(machine);
+    for (const Json& gpu : machine.value("gpus", Json::array()))
+        append(gpu);
+    return fmt::format("{}", fmt::join(words, ", "));
+}
+
 std::string text_of(const Result& result) {
     std::string text = result.summary() + "\n";
+    if (!result.machine.is_null())
+        text += line_of(result.machine) + "\n";
     for (const StageResult& stage : result.stages) {
         text +=
             fmt::format("\n{} ({:.1f} s): {}\n", stage.name, stage.seconds, word_of(stage.verdict));
@@ -47,7 +65,7 @@ std::string text_of(const Result& result) {
 }
 
 Json json_of(const Result& result) {
-    Json json{{"schema", 1}, {"summary", result.summary()}};
+    Json json{{"schema", 1}, {"summary", result.summary()}, {"machine", result.machine}};
     for (const StageResult& stage : result.stages) {
         Json item{
             {"stage", stage.name}, {"verdict", word_of(stage.verdict)}, {"seconds", stage.seconds}};

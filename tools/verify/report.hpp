@@ -20,6 +20,7 @@ struct StageResult {
 };
 
 struct Result {
+    Json machine; // as machine.hpp has it
     std::vector<StageResult> stages;
     std::vector<std::string> kernel_log;
     bool interrupted = false;

@@ -256,6 +256,7 @@ bool measure_hip(Bench& bench, Checks& checks, Measured& measured) {
         checks.note("no HIP programs: " + programs.error());
         return true;
     }
+    measured.hip = (*programs)->version();
     measured.low_kernel = (*programs)->iterations_of_low_kernel();
     const std::uint64_t request = (*programs)->iterations_of_request();
     const unsigned requests = bench.options().rounds;
@@ -314,7 +315,7 @@ void run_priorities(Bench& bench, Checks& checks) {
     checks.data["svg"] = picture(hip.modes.empty() ? kfd : hip);
     if (hip.modes.empty())
         return;
-    checks.note("HIP, two streams of a process:");
+    checks.note(fmt::format("HIP {}, two streams of a process:", hip.hip));
     print_and_judge(hip, checks);
     checks.data["hip"] = figures_of(hip);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // verify without a GPU: the fitted line, verdicts, the table of stage priorities, the files that it
 // leaves.
+#include "verify/machine.hpp"
 #include "verify/overhead.hpp"
 #include "verify/priorities.hpp"
 #include "verify/report.hpp"
@@ -15,6 +16,7 @@
 namespace {
 
 using namespace verify;
+using namespace std::chrono_literals;
 
 TEST(VerifyFit, finds_the_fixed_time_and_the_rate) {
     // 5 µs and 2 bytes a ns.
@@ -339,6 +341,8 @@ TEST(VerifyReport, leaves_page_json_plot_log_and_archive) {
     ASSERT_NE(::mkdtemp(name.data()), nullptr);
     const std::string directory = name + "/report";
     Result result;
+    result.machine = {
+        {"rocm", nullptr}, {"kernel", "6.12"}, {"gpus", {{{"gpu_id", 7}, {"name", "MI308X"}}}}};
     result.stages.push_back(stage("latency", {{Verdict::pass, "fine"}}, Verdict::pass));
     result.stages[0].data["svg"] = "<svg/>";
     result.kernel_log = {"amdgpu: a line"};
@@ -350,9 +354,11 @@ TEST(VerifyReport, leaves_page_json_plot_log_and_archive) {
         text << std::ifstream(directory + "/" + file).rdbuf();
         return text.str();
     };
-    EXPECT_EQ(text_of("report.txt"), "PASS: 1 stages passed, 0 failed, 0 skipped\n\n"
+    EXPECT_EQ(text_of("report.txt"), "PASS: 1 stages passed, 0 failed, 0 skipped\n"
+                                     "kernel 6.12, gpu_id 7, name MI308X\n\n"
                                      "latency (0.5 s): ok\n  ok    fine\n");
     EXPECT_EQ(text_of("report.json").find("svg"), std::string::npos);
+    EXPECT_EQ(Json::parse(text_of("report.json"))["machine"], result.machine);
     EXPECT_EQ(text_of("latency.svg"), "<svg/>");
     EXPECT_EQ(text_of("kernel.log"), "amdgpu: a line\n");
     EXPECT_TRUE(std::filesystem::exists(directory + ".tar.gz"));
@@ -371,6 +377,60 @@ TEST(VerifyReport, leaves_page_json_plot_log_and_archive) {
     EXPECT_EQ(*again, *written);
     EXPECT_TRUE(std::filesystem::exists(directory + ".tar.gz"));
     std::filesystem::remove_all(name);
+}
+
+class VerifyMachine : public testing::Test {
+protected:
+    VerifyMachine() {
+        std::string name = (std::filesystem::temp_directory_path() / "verify-XXXXXX").string();
+        root_ = ::mkdtemp(name.data());
+        roots_.system = root_;
+        roots_.sysfs = root_ / "sys";
+    }
+    ~VerifyMachine() override { std::filesystem::remove_all(root_); }
+
+    void write(const char* name, const std::string& text) {
+        std::filesystem::create_directories((root_ / name).parent_path());
+        std::ofstream(root_ / name) << text;
+    }
+    Json described() { return machine(roots_, {{7, 128}}, std::chrono::sys_days{2026y / 12 / 1}); }
+
+    std::filesystem::path root_;
+    xpreempt::kfd::Roots roots_;
+};
+
+constexpr const char* device = "sys/class/drm/renderD128/device/";
+
+TEST_F(VerifyMachine, nothing_says_more_than_is_known) {
+    const Json json = described();
+    EXPECT_EQ(json["date"], "2026-12-01T00:00:00Z");
+    EXPECT_EQ(json["driver"], "of the kernel");
+    EXPECT_TRUE(json["rocm"].is_null());
+    EXPECT_EQ(json["gpus"][0], Json({{"gpu_id", 7},
+                                     {"name", nullptr},
+                                     {"compute_partition", nullptr},
+                                     {"memory_partition", nullptr}}));
+}
+
+TEST_F(VerifyMachine, versions_names_and_partitions_are_told) {
+    write("opt/rocm/.info/version", "7.2.0-70\n");
+    write("sys/module/amdgpu/version", "6.16.13\n");
+    const std::string at = device;
+    write((at + "device").c_str(), "0x74a2\n");
+    write((at + "revision").c_str(), "0x00\n");
+    write((at + "current_compute_partition").c_str(), "SPX\n");
+    write((at + "current_memory_partition").c_str(), "NPS1\n");
+    write("usr/share/libdrm/amdgpu.ids", "# a comment\n1.0.0\n74A1,\t00,\tAMD Instinct MI300X\n"
+                                         "74A2,\t01,\tAnother\n74A2,\t00,\tAMD Instinct MI308X\n");
+    Json json = described();
+    EXPECT_EQ(json["rocm"], "7.2.0-70");
+    EXPECT_EQ(json["driver"], "6.16.13");
+    EXPECT_EQ(json["gpus"][0]["name"], "AMD Instinct MI308X");
+    EXPECT_EQ(json["gpus"][0]["compute_partition"], "SPX");
+    EXPECT_EQ(json["gpus"][0]["memory_partition"], "NPS1");
+    write((at + "product_name").c_str(), "AMD Instinct MI308X OAM\n");
+    json = described();
+    EXPECT_EQ(json["gpus"][0]["name"], "AMD Instinct MI308X OAM");
 }
 
 std::vector<std::chrono::nanoseconds> times(const std::vector<int>& ns) {

@@ -6,6 +6,7 @@ The classes are for drivers: with the HWS and without, with two GPUs, and one th
 """
 
 import json
+import os
 import re
 import shlex
 from pathlib import Path
@@ -51,6 +52,9 @@ class Verify(DaemonTest):
         self.assertEqual(len(re.findall(r"^[a-z-]+ \([0-9.]+ s\): ", page, re.MULTILINE)), STAGES)
         self.check(f"tar -tzf {self.folder}.tar.gz")
         self.assert_in_order(self.data("priorities"), 5)
+        machine = report["machine"]
+        self.assertEqual((machine["kernel"], machine["driver"]), (os.uname().release, "of the kernel"))
+        self.assertTrue(all(gpu["compute_partition"] for gpu in machine["gpus"]) and machine["gpus"], machine)
         picture = (self.folder / "latency.svg").read_text()
         self.assertGreaterEqual(picture.count("<circle"), 15, "points in the picture, one of each stop")
         self.assertIn(">Lv3, interrupt<", (self.folder / "priorities.svg").read_text())
@@ -182,6 +186,7 @@ class Hip(Verify):
         daemon = self.start_daemon(rules("0%"))
         self.verify("--rounds 3 --stage priorities", prints("^ +HPF in the process ", alone=False))
         data = self.data("priorities")["hip"]
+        self.assertRegex(data["hip_version"], r"^[5-7]\.[0-9]+\.[0-9]+$")
         names = ["high alone", "low alone", "together", "Lv1, block", "Lv2, drain", "Lv3, interrupt"]
         self.assertEqual([mode["mode"] for mode in data["modes"]], [*names, "HPF in the process", "by xpreemptd"])
         self.assert_in_order(data, 3)

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <stdexcept>
 #include <unistd.h>
 
@@ -29,7 +30,8 @@ tl::expected<Hip, std::string> Hip::load() {
                         "directory by LD_LIBRARY_PATH"));
     Hip hip{};
     // Through the program: the hook in front of HIP is to see the calls.
-    if (find(RTLD_DEFAULT, "hipGetDeviceCount", hip.get_device_count) &&
+    if (find(RTLD_DEFAULT, "hipRuntimeGetVersion", hip.runtime_version) &&
+        find(RTLD_DEFAULT, "hipGetDeviceCount", hip.get_device_count) &&
         find(RTLD_DEFAULT, "hipDeviceGetPCIBusId", hip.get_pci_bus_id) &&
         find(RTLD_DEFAULT, "hipSetDevice", hip.set_device) &&
         find(RTLD_DEFAULT, "hipGetErrorString", hip.get_error_string) &&
@@ -41,6 +43,13 @@ tl::expected<Hip, std::string> Hip::load() {
         find(RTLD_DEFAULT, "hipModuleLaunchKernel", hip.module_launch))
         return hip;
     return tl::make_unexpected(std::string("HIP lacks a call: ") + ::dlerror());
+}
+
+// HIP_VERSION of hip_version.h: major * 10^7 + minor * 10^5 + patch.
+std::string Hip::version() const {
+    int number = 0;
+    must(runtime_version(&number), "hipRuntimeGetVersion");
+    return fmt::format("{}.{}.{}", number / 10'000'000, number / 100'000 % 100, number % 100'000);
 }
 
 void Hip::must(int error, const char* call) const {

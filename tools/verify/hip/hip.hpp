@@ -15,6 +15,7 @@ namespace verify {
 struct Hip {
     static constexpr unsigned non_blocking = 1; // hipStreamNonBlocking
 
+    int (*runtime_version)(int*);
     int (*get_device_count)(int*);
     int (*get_pci_bus_id)(char*, int, int);
     int (*set_device)(int);
@@ -28,6 +29,7 @@ struct Hip {
                          unsigned, void*, void**, void**);
 
     static tl::expected<Hip, std::string> load();
+    [[nodiscard]] std::string version() const; // "6.4.43482"
     // Throws std::runtime_error for a call that failed.
     void must(int error, const char* call) const;
 };

@@ -3,10 +3,10 @@
 //
 //   kfd-preempt-verify-hip PCI_ADDRESS PATIENCE_MS HIGH_SHAPE LOW_SHAPE
 //
-// A shape is three numbers: workgroups, iterations, rounds. Its first line is "ready libxpreempt",
-// "ready " without that library, or why it can't begin. Then it answers questions on stdin: those
-// of LowProgram; "serve", with the ns of a request; and, with "ok", "begin
-// block|drain|interrupt|hpf", "hold", "release" and "end", which are libxpreempt's.
+// A shape is three numbers: workgroups, iterations, rounds. Its first line is "ready HIP_VERSION
+// libxpreempt", without the last word where that library is not, or why it can't begin. Then it
+// answers questions on stdin: those of LowProgram; "serve", with the ns of a request; and, with
+// "ok", "begin block|drain|interrupt|hpf", "hold", "release" and "end", which are libxpreempt's.
 #include "stream.hpp"
 
 #include <array>
@@ -146,7 +146,7 @@ int run(char** argv) {
     const std::chrono::milliseconds patience(std::strtoul(argv[2], nullptr, 10));
     Programs programs(*hip, library.get(), shape_of(argv + 3), shape_of(argv + 6), patience);
     LowProgram low(programs.low());
-    fmt::print("ready {}\n", library ? "libxpreempt" : "");
+    fmt::print("ready {}{}\n", hip->version(), library ? " libxpreempt" : "");
     while (const auto question = next_question(low))
         fmt::print("{}\n", programs.answer(*question, low));
     return 0;
