@@ -19,8 +19,8 @@
  *
  *	kfd_process.mutex of the targets: that of the caller is waited for while none
  *	    is held, others are trylocked until a deadline
- *	amdkfd_process_info.lock, then a buffer and the page tables that map it:
- *	    while memory moves, taken for each buffer
+ *	amdkfd_process_info.lock (trylock until a deadline), then a buffer and the
+ *	    page tables that map it: while memory moves, taken for each buffer
  *	device_queue_manager lock (never of two nodes), not under the one above
  *	reset_domain->sem (trylock only)
  *	the lock of holds in kfd_preempt_process.c
@@ -244,7 +244,7 @@ struct kfd_preempt_pdd {
 };
 
 /**
- * enum kfd_preempt_place - where a buffer of VRAM is, in kgd_mem (process_info->lock)
+ * enum kfd_preempt_place - where a buffer of VRAM is, in kgd_mem (written under kfd_process.mutex)
  * @KFD_PREEMPT_IN_VRAM: where it was allocated
  * @KFD_PREEMPT_LEAVING: as above, and also charged as system memory
  * @KFD_PREEMPT_YIELDED: in system memory, and charged as such

@@ -2,14 +2,38 @@
 /*
  * Moves the VRAM buffers of a process on one GPU to system memory and back.
  *
- * The caller holds kfd_process.mutex, so no buffer is made or freed, and has
- * made sure that no queue of the process runs on that GPU. Each buffer is moved
- * and mapped again under one reservation, so a move may end between two
- * buffers.
+ * The caller holds kfd_process.mutex, so no buffer is made or freed and no other
+ * caller changes a kgd_mem.preempt_place, and has made sure that no queue of the
+ * process runs on that GPU. Each buffer is moved and mapped again under one
+ * reservation, so a move may end between two buffers.
  */
 
 #include "amdgpu_amdkfd.h"
 #include "kfd_preempt_compat.h"
+
+#define LOCK_MS 100
+
+/*
+ * KFD's worker for userptrs has that lock while it faults pages of the process in:
+ * for ever, if they are of a file system that does not answer. So only a move takes
+ * it, against workers that put buffers where kfd_preempt_bo_domain() says; the domain
+ * is the same before and after a charge. A process waits for its own pages, others
+ * only so long.
+ */
+static int preempt_lock(const struct kfd_process *p)
+{
+	struct amdkfd_process_info *info = p->kgd_process_info;
+	ktime_t end = ktime_add_ms(ktime_get(), LOCK_MS);
+
+	if (current->mm && current->mm == p->mm)
+		return mutex_lock_interruptible(&info->lock);
+	while (!mutex_trylock(&info->lock)) {
+		if (ktime_after(ktime_get(), end))
+			return -EBUSY;
+		usleep_range(20, 50);
+	}
+	return 0;
+}
 
 static bool preempt_is_vram_of(const struct kgd_mem *mem,
 			       const struct kfd_process_device *pdd)
@@ -85,7 +109,6 @@ void kfd_preempt_bos_count(const struct kfd_process_device *pdd,
 	memset(memory, 0, sizeof(*memory));
 	if (!info || !pdd->drm_priv)
 		return;
-	mutex_lock(&info->lock);
 	kfd_preempt_for_each_bo(mem, info) {
 		if (!preempt_is_vram_of(mem, pdd))
 			continue;
@@ -99,7 +122,6 @@ void kfd_preempt_bos_count(const struct kfd_process_device *pdd,
 		if (stays)
 			*stays += size;
 	}
-	mutex_unlock(&info->lock);
 }
 
 static int preempt_charge(struct kgd_mem *mem, u32 flags)
@@ -114,8 +136,11 @@ static void preempt_uncharge(struct kgd_mem *mem, u32 flags)
 					  amdgpu_bo_size(mem->bo), flags, mem->bo->xcp_id);
 }
 
-/* Undo kfd_preempt_bos_charge() for all that has not moved. */
-static void preempt_bos_settle(struct kfd_process_device *pdd)
+/**
+ * kfd_preempt_bos_settle - undo kfd_preempt_bos_charge() for all that has not moved
+ * @pdd: the process on the GPU
+ */
+void kfd_preempt_bos_settle(struct kfd_process_device *pdd)
 {
 	struct amdkfd_process_info *info = pdd->process->kgd_process_info;
 	struct kgd_mem *mem;
@@ -125,25 +150,12 @@ static void preempt_bos_settle(struct kfd_process_device *pdd)
 			continue;
 		if (mem->preempt_place == KFD_PREEMPT_LEAVING) {
 			preempt_uncharge(mem, KFD_IOC_ALLOC_MEM_FLAGS_GTT);
-			mem->preempt_place = KFD_PREEMPT_IN_VRAM;
+			WRITE_ONCE(mem->preempt_place, KFD_PREEMPT_IN_VRAM);
 		} else if (mem->preempt_place == KFD_PREEMPT_RETURNING) {
 			preempt_uncharge(mem, KFD_IOC_ALLOC_MEM_FLAGS_VRAM);
-			mem->preempt_place = KFD_PREEMPT_YIELDED;
+			WRITE_ONCE(mem->preempt_place, KFD_PREEMPT_YIELDED);
 		}
 	}
-}
-
-/**
- * kfd_preempt_bos_settle - settle the charges of kfd_preempt_bos_charge()
- * @pdd: the process on the GPU
- */
-void kfd_preempt_bos_settle(struct kfd_process_device *pdd)
-{
-	struct amdkfd_process_info *info = pdd->process->kgd_process_info;
-
-	mutex_lock(&info->lock);
-	preempt_bos_settle(pdd);
-	mutex_unlock(&info->lock);
 }
 
 /**
@@ -164,7 +176,6 @@ int kfd_preempt_bos_charge(struct kfd_process_device *pdd, bool leave, u64 *byte
 	int ret = 0;
 
 	*bytes = 0;
-	mutex_lock(&info->lock);
 	kfd_preempt_for_each_bo(mem, info) {
 		if (!preempt_is_vram_of(mem, pdd) ||
 		    mem->preempt_place != (leave ? KFD_PREEMPT_IN_VRAM : KFD_PREEMPT_YIELDED) ||
@@ -174,12 +185,12 @@ int kfd_preempt_bos_charge(struct kfd_process_device *pdd, bool leave, u64 *byte
 						  KFD_IOC_ALLOC_MEM_FLAGS_VRAM);
 		if (ret)
 			break;
-		mem->preempt_place = leave ? KFD_PREEMPT_LEAVING : KFD_PREEMPT_RETURNING;
+		WRITE_ONCE(mem->preempt_place,
+			   leave ? KFD_PREEMPT_LEAVING : KFD_PREEMPT_RETURNING);
 		*bytes += amdgpu_bo_size(mem->bo);
 	}
 	if (ret)
-		preempt_bos_settle(pdd);
-	mutex_unlock(&info->lock);
+		kfd_preempt_bos_settle(pdd);
 	return ret;
 }
 
@@ -190,7 +201,8 @@ int kfd_preempt_bos_charge(struct kfd_process_device *pdd, bool leave, u64 *byte
  * @moved: out: bytes that have moved
  * @mapped: out: false if page tables do not have the new place of a buffer
  *
- * Return: 0, -EINTR for a signal, -ENOMEM, or an error of TTM.
+ * Return: 0, -EINTR for a signal, -EBUSY if KFD's worker for userptrs waits for a page,
+ * -ENOMEM, or an error of TTM.
  */
 int kfd_preempt_bos_move(struct kfd_process_device *pdd, bool leave, u64 *moved,
 			 bool *mapped)
@@ -210,11 +222,14 @@ int kfd_preempt_bos_move(struct kfd_process_device *pdd, bool leave, u64 *moved,
 			continue;
 		if (signal_pending(current))
 			return -EINTR;
-		mutex_lock(&info->lock);
+		ret = preempt_lock(pdd->process);
+		if (ret)
+			return ret;
 		ret = kfd_preempt_bo_move(mem, leave ? AMDGPU_GEM_DOMAIN_GTT :
 						       AMDGPU_GEM_DOMAIN_VRAM, mapped);
 		if (!ret || !*mapped) {
-			mem->preempt_place = leave ? KFD_PREEMPT_YIELDED : KFD_PREEMPT_IN_VRAM;
+			WRITE_ONCE(mem->preempt_place,
+				   leave ? KFD_PREEMPT_YIELDED : KFD_PREEMPT_IN_VRAM);
 			preempt_uncharge(mem, leave ? KFD_IOC_ALLOC_MEM_FLAGS_VRAM :
 						      KFD_IOC_ALLOC_MEM_FLAGS_GTT);
 			*moved += amdgpu_bo_size(mem->bo);
@@ -242,11 +257,9 @@ bool kfd_preempt_bos_are_away(const struct kfd_process_device *pdd)
 	struct kgd_mem *mem;
 	bool away = false;
 
-	mutex_lock(&info->lock);
 	kfd_preempt_for_each_bo(mem, info)
 		away |= preempt_is_vram_of(mem, pdd) &&
 			mem->preempt_place == KFD_PREEMPT_YIELDED;
-	mutex_unlock(&info->lock);
 	return away;
 }
 
@@ -258,9 +271,10 @@ bool kfd_preempt_bos_are_away(const struct kfd_process_device *pdd)
  */
 u32 kfd_preempt_bo_domain(const struct kgd_mem *mem)
 {
-	return mem->preempt_place == KFD_PREEMPT_YIELDED ||
-	       mem->preempt_place == KFD_PREEMPT_RETURNING ? AMDGPU_GEM_DOMAIN_GTT :
-							     mem->domain;
+	u8 place = READ_ONCE(mem->preempt_place);
+
+	return place == KFD_PREEMPT_YIELDED || place == KFD_PREEMPT_RETURNING ?
+	       AMDGPU_GEM_DOMAIN_GTT : mem->domain;
 }
 
 /**

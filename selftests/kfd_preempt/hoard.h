@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evict.h"
 #include "hoard_lines.h"
 #include "sdma_queue.h"
 #include "target.h"
@@ -27,6 +28,7 @@ enum hoard_order {
 	HOARD_QUEUE,	/* one more compute queue; the result is its id */
 	HOARD_YIELD,	/* itself */
 	HOARD_RESUME,	/* itself */
+	HOARD_FAULT,	/* the pages of a userptr go, so that KFD faults new ones in */
 	HOARD_FREE,	/* half of its buffers */
 	HOARD_FINISH,	/* ends the kernel, checks what it did, exits */
 };
@@ -54,7 +56,7 @@ struct hoard_world {
 	struct sdma_queue sdma;
 	bool has_sdma;
 	struct job job;
-	struct kfd_buffer buffers[HOARD_BUFFERS_MAX], back;
+	struct kfd_buffer buffers[HOARD_BUFFERS_MAX], back, user;
 	unsigned int num;
 	uint32_t seed;
 };
@@ -171,6 +173,9 @@ static inline int hoard_obey(struct hoard_world *world, enum hoard_order order)
 				      world->queue.id);
 	case HOARD_RESUME:
 		return resume_queue(world->dev.kfd_fd, world->queue.id);
+	case HOARD_FAULT:
+		ret = world->user.bytes ? 0 : evict_userptr_create(&world->dev, &world->user);
+		return ret ? ret : evict_userptr(&world->user);
 	case HOARD_FREE:
 		for (ret = (int)world->num / 2; ret > 0; ret--)
 			kfd_buffer_free(&world->dev, &world->buffers[--world->num]);

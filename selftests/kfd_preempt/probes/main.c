@@ -1,59 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Kprobes that bring KFD into situations that are rare: Debian's kernel has no fault injection. */
+#include <linux/array_size.h>
 #include <linux/module.h>
 
 #include "probes.h"
 
+static const struct {
+	int (*init)(void);
+	void (*exit)(void);
+} probes[] = {
+	{ fail_init, fail_exit },
+	{ evict_in_create_init, evict_in_create_exit },
+	{ hold_fault_init, hold_fault_exit },
+	{ hold_reset_init, hold_reset_exit },
+	{ hold_mm_init, hold_mm_exit },
+	{ hold_open_init, hold_open_exit },
+	{ hold_unmapped_init, hold_unmapped_exit },
+	{ pin_init, pin_exit },
+};
+
+static void exit_first(unsigned int num)
+{
+	while (num--)
+		probes[num].exit();
+}
+
 static int __init kfd_probes_init(void)
 {
-	int ret = fail_init();
+	unsigned int i;
+	int ret;
 
-	if (ret)
-		return ret;
-	ret = evict_in_create_init();
-	if (ret)
-		goto no_eviction;
-	ret = hold_reset_init();
-	if (ret)
-		goto no_reset;
-	ret = hold_mm_init();
-	if (ret)
-		goto no_mm;
-	ret = hold_open_init();
-	if (ret)
-		goto no_open;
-	ret = hold_unmapped_init();
-	if (ret)
-		goto no_unmapped;
-	ret = pin_init();
-	if (ret)
-		goto no_pin;
+	for (i = 0; i < ARRAY_SIZE(probes); i++) {
+		ret = probes[i].init();
+		if (ret) {
+			exit_first(i);
+			return ret;
+		}
+	}
 	return 0;
-
-no_pin:
-	hold_unmapped_exit();
-no_unmapped:
-	hold_open_exit();
-no_open:
-	hold_mm_exit();
-no_mm:
-	hold_reset_exit();
-no_reset:
-	evict_in_create_exit();
-no_eviction:
-	fail_exit();
-	return ret;
 }
 
 static void __exit kfd_probes_exit(void)
 {
-	pin_exit();
-	hold_unmapped_exit();
-	hold_open_exit();
-	hold_mm_exit();
-	hold_reset_exit();
-	evict_in_create_exit();
-	fail_exit();
+	exit_first(ARRAY_SIZE(probes));
 }
 
 module_init(kfd_probes_init);

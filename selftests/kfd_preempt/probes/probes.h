@@ -18,6 +18,9 @@ void evict_in_create_exit(void);
 int hold_reset_init(void);
 void hold_reset_exit(void);
 
+int hold_fault_init(void);
+void hold_fault_exit(void);
+
 int hold_mm_init(void);
 void hold_mm_exit(void);
 
