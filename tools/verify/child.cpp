@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <linux/kfd_ioctl.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,25 +39,16 @@ tl::expected<std::unique_ptr<Child>, std::string> Child::start(std::uint32_t gpu
     std::error_code error; // nothing is executed then
     by.push_back(std::filesystem::read_symlink("/proc/self/exe", error).string());
     by.insert(by.end(), {mode, std::to_string(gpu_id)});
-    return start(std::move(by));
+    return start(by);
 }
 
-tl::expected<std::unique_ptr<Child>, std::string> Child::start(Words words) {
+tl::expected<std::unique_ptr<Child>, std::string> Child::start(const Words& words) {
     Pipe to, from;
     if (!to.open() || !from.open())
         return tl::make_unexpected(text_of(-errno));
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_adddup2(&actions, to.ends[0], STDIN_FILENO);
-    ::posix_spawn_file_actions_adddup2(&actions, from.ends[1], STDOUT_FILENO);
-    std::vector<char*> arguments;
-    for (std::string& word : words)
-        arguments.push_back(word.data());
-    arguments.push_back(nullptr);
     std::unique_ptr<Child> child(new Child);
     const int failed =
-        ::posix_spawnp(&child->pid_, arguments[0], &actions, nullptr, arguments.data(), environ);
-    ::posix_spawn_file_actions_destroy(&actions);
+        spawn(words, {to.ends[0], from.ends[1], STDERR_FILENO}, nullptr, child->pid_);
     ::close(to.ends[0]);
     ::close(from.ends[1]);
     child->to_ = ::fdopen(to.ends[1], "w");
@@ -92,8 +82,14 @@ Child::~Child() {
 
 std::string Child::read_line() {
     std::string text;
-    for (int c = 0; (c = std::fgetc(from_)) != EOF && c != '\n';)
-        text.push_back(static_cast<char>(c));
+    for (int c = 0; (c = std::fgetc(from_)) != '\n';) {
+        if (c == EOF && std::ferror(from_) != 0 && errno == EINTR)
+            std::clearerr(from_);
+        else if (c == EOF)
+            break;
+        else
+            text.push_back(static_cast<char>(c));
+    }
     // tools/queues prints comments about wrong results.
     return text.starts_with("#") ? read_line() : text;
 }

@@ -2,6 +2,8 @@
 // Another process with a busy queue, which this one stops from outside.
 #pragma once
 
+#include "spawn.hpp"
+
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -14,7 +16,7 @@ namespace verify {
 
 class Child {
 public:
-    using Words = std::vector<std::string>;
+    using Words = verify::Words;
     // Modes of a child, by its first argument.
     static constexpr const char *busy = "child", *busy_with_xnack = "child-xnack",
                                 *low_program = "child-low-program";
@@ -27,7 +29,7 @@ public:
     static tl::expected<std::unique_ptr<Child>, std::string>
     start(std::uint32_t gpu_id, const std::string& mode = busy, Words by = {});
     // The same with another program, which also begins with a line `ready`.
-    static tl::expected<std::unique_ptr<Child>, std::string> start(Words words);
+    static tl::expected<std::unique_ptr<Child>, std::string> start(const Words& words);
     ~Child();
     Child(const Child&) = delete;
     Child& operator=(const Child&) = delete;

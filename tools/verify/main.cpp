@@ -5,6 +5,7 @@
 #include "bench.hpp"
 #include "child.hpp"
 #include "detections.hpp"
+#include "interrupt.hpp"
 #include "load.hpp"
 #include "machine.hpp"
 #include "report.hpp"
@@ -33,8 +34,6 @@ namespace kfd = xpreempt::kfd;
 
 // As kfd-preempt(8).
 constexpr int exit_failed = 1, exit_usage = 2, exit_unsupported = 3;
-
-volatile std::sig_atomic_t interrupted = 0;
 
 int fail(std::string_view why, int status) {
     xpreemptd::write_message(fmt::format("kfd-preempt verify: {}\n", cli::printable_message(why)));
@@ -120,7 +119,7 @@ bool look_at_log(KernelLog& log, Result& result, Checks& checks) {
 // False: it was the last one.
 bool run_stage(const Stage& stage, Bench& bench, KernelLog& log, Result& result) {
     fmt::print("\n{}: {}\n  At worst: {}.\n", stage.name, stage.what, stage.risk);
-    const Wish wish = interrupted != 0 ? Wish::end : ask(bench.options());
+    const Wish wish = interrupted() ? Wish::end : ask(bench.options());
     if (wish == Wish::end) {
         result.interrupted = true;
         return false;
@@ -140,9 +139,9 @@ bool run_stage(const Stage& stage, Bench& bench, KernelLog& log, Result& result)
     // A GPU that is well afterwards is no pass of a stage that didn't run.
     const Verdict verdict =
         ran || checks.verdict() == Verdict::fail ? checks.verdict() : Verdict::skip;
-    result.stages.push_back(
-        {stage.name, verdict, checks.findings(), std::move(checks.data), took.count()});
-    result.interrupted = !goes_on;
+    result.stages.push_back({stage.name, verdict, checks.findings(), std::move(checks.data),
+                             took.count(), thorough.is_as_wanted() != stage.timed});
+    result.interrupted = !goes_on || interrupted();
     return goes_on;
 }
 
@@ -255,10 +254,7 @@ int run_command(int argc, char** argv) {
         return fail("standard input is no terminal to ask before each stage: pass --yes",
                     exit_usage);
     ::setvbuf(stdout, nullptr, _IOLBF, 0);
-    struct sigaction action{};
-    action.sa_handler = [](int) { interrupted = 1; };
-    action.sa_flags = static_cast<int>(SA_RESETHAND); // the second one ends it at once
-    ::sigaction(SIGINT, &action, nullptr);
+    catch_interrupts();
     ::signal(SIGPIPE, SIG_IGN);
     return run_all(options);
 }

@@ -9,9 +9,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,33 +23,16 @@ tl::unexpected<std::string> failure(const std::string& what, int error) {
         fmt::format("{}: {} ({})", what, std::strerror(error), cli::errno_name(error)));
 }
 
-// 0 or a positive errno.
-int spawn(std::vector<std::string>& words, int output, pid_t& pid) {
-    std::vector<char*> arguments;
-    for (std::string& word : words)
-        arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    posix_spawn_file_actions_t files;
-    int failed = ::posix_spawn_file_actions_init(&files);
-    if (failed != 0)
-        return failed;
-    failed = ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    for (const int fd : {STDOUT_FILENO, STDERR_FILENO})
-        failed = failed != 0 ? failed : ::posix_spawn_file_actions_adddup2(&files, output, fd);
-    if (failed == 0)
-        failed = ::posix_spawnp(&pid, arguments[0], &files, nullptr, arguments.data(), environ);
-    ::posix_spawn_file_actions_destroy(&files);
-    return failed;
-}
-
 } // namespace
 
-tl::expected<std::unique_ptr<Program>, std::string> Program::start(std::vector<std::string> words) {
+tl::expected<std::unique_ptr<Program>, std::string> Program::start(const Words& words,
+                                                                   const Words* environment) {
     std::unique_ptr<Program> program(new Program);
     program->output_ = ::memfd_create("output", MFD_CLOEXEC);
     if (program->output_ < 0)
         return failure("no room for the output of a program", errno);
-    if (const int failed = spawn(words, program->output_, program->pid_); failed != 0) {
+    const Streams streams{-1, program->output_, program->output_};
+    if (const int failed = spawn(words, streams, environment, program->pid_); failed != 0) {
         program->pid_ = -1;
         return failure("cannot start " + words[0], failed);
     }
@@ -84,6 +65,24 @@ void Program::wait() {
     }
 }
 
+std::optional<std::chrono::nanoseconds> Program::wait_for(std::chrono::seconds patience) {
+    sigset_t child{}, before{};
+    ::sigemptyset(&child);
+    ::sigaddset(&child, SIGCHLD);
+    ::sigprocmask(SIG_BLOCK, &child, &before);
+    const auto deadline = begin_ + patience;
+    auto now = std::chrono::steady_clock::now();
+    while (!ended() && now < deadline) {
+        const std::chrono::nanoseconds left = deadline - now;
+        const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
+        const timespec limit{seconds.count(), (left - seconds).count()};
+        ::sigtimedwait(&child, nullptr, &limit); // of another child: looks again
+        now = std::chrono::steady_clock::now();
+    }
+    ::sigprocmask(SIG_SETMASK, &before, nullptr);
+    return status_ ? std::optional(now - begin_) : std::nullopt;
+}
+
 std::string Program::end() const {
     const int status = status_.value_or(0);
     if (WIFSIGNALED(status))
@@ -105,8 +104,8 @@ std::string command_name() {
     return started != nullptr ? started : "kfd-preempt";
 }
 
-bool succeeds(std::vector<std::string> words) {
-    const auto program = Program::start(std::move(words));
+bool succeeds(const Words& words) {
+    const auto program = Program::start(words);
     if (!program)
         return false;
     (*program)->wait();
