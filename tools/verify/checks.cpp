@@ -11,6 +11,7 @@ std::string word_of(Verdict verdict) {
     case Verdict::pass: return "ok";
     case Verdict::fail: return "FAIL";
     case Verdict::skip: return "skip";
+    case Verdict::note: return "";
     }
     return "?";
 }
@@ -28,6 +29,7 @@ void Checks::skip(const std::string& reason) {
 }
 
 void Checks::note(const std::string& text) {
+    findings_.push_back({Verdict::note, text});
     fmt::print("        {}\n", text);
 }
 

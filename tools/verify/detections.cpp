@@ -34,16 +34,16 @@ std::string detections_text(std::uint32_t degraded) {
     return fmt::format("{}", fmt::join(found, "; "));
 }
 
-ThoroughDriver::ThoroughDriver() {
+ThoroughDriver::ThoroughDriver(bool wanted) {
     std::string value;
     std::ifstream(parameter) >> value;
-    on_ = value == "Y" || value == "1";
-    if (value.empty() || on_)
+    as_wanted_ = (value == "Y" || value == "1") == wanted;
+    if (value.empty() || as_wanted_)
         return;
     std::ofstream file(parameter);
-    file << "1" << std::flush;
-    on_ = file.good();
-    if (on_)
+    file << (wanted ? "1" : "0") << std::flush;
+    as_wanted_ = file.good();
+    if (as_wanted_)
         before_ = value;
 }
 

@@ -125,6 +125,12 @@ bool run_stage(const Stage& stage, Bench& bench, KernelLog& log, Result& result)
         return false;
     }
     Checks checks;
+    const ThoroughDriver thorough(!stage.timed);
+    if (!thorough.is_as_wanted())
+        checks.note(stage.timed ? "preempt_verify is on: the driver looks into the HQDs in each "
+                                  "stop that is timed; run as root to have it turned off"
+                                : "preempt_verify is off: run as root to have the driver look "
+                                  "into the HQDs after each stop");
     bool goes_on = true, ran = false;
     const auto begin = std::chrono::steady_clock::now();
     if (wish == Wish::skip) {
@@ -154,10 +160,6 @@ int run_all(const Options& options) {
                                 "--beside-others: a reset of the GPU would end their work",
                                 fmt::join(others, "; ")),
                     exit_failed);
-    const ThoroughDriver thorough;
-    if (!thorough.on())
-        fmt::print("preempt_verify cannot be turned on: run as root to have the driver check the "
-                   "HQDs after each stop\n");
     KernelLog log;
     Result result;
     std::vector<GpuPlace> places;

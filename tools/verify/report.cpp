@@ -67,11 +67,14 @@ std::string text_of(const Result& result) {
 Json json_of(const Result& result) {
     Json json{{"schema", 1}, {"summary", result.summary()}, {"machine", result.machine}};
     for (const StageResult& stage : result.stages) {
-        Json item{
-            {"stage", stage.name}, {"verdict", word_of(stage.verdict)}, {"seconds", stage.seconds}};
+        Json item{{"stage", stage.name},
+                  {"verdict", word_of(stage.verdict)},
+                  {"seconds", stage.seconds},
+                  {"preempt_verify", stage.looks_into_hqds}};
         for (const Finding& finding : stage.findings)
             item["findings"].push_back(
-                {{"verdict", word_of(finding.verdict)}, {"text", finding.text}});
+                {{"verdict", finding.verdict == Verdict::note ? "note" : word_of(finding.verdict)},
+                 {"text", finding.text}});
         item["data"] = stage.data;
         item["data"].erase("svg"); // has a file of its own
         json["stages"].push_back(std::move(item));

@@ -17,6 +17,7 @@ struct StageResult {
     std::vector<Finding> findings;
     Json data;
     double seconds;
+    bool looks_into_hqds = false; // the driver, in each stop
 };
 
 struct Result {

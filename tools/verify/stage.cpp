@@ -27,13 +27,14 @@ const std::vector<Stage>& stages() {
          "Serves requests with short kernels beside a child process whose kernels fill the GPU: "
          "each alone, both together, and with the child held back during requests: its launches "
          "(Lv1), its kernels (Lv2), its waves in the middle of a kernel (Lv3).",
-         "as for one-queue; the GPU is full for some seconds", run_priorities},
+         "as for one-queue; the GPU is full for some seconds", run_priorities, true},
         {"latency",
          "Measures stops and resumes against the bytes that are saved, from one workgroup to a "
          "full GPU, and compares them with the prediction.",
-         "as for one-queue; the GPU is full for some seconds", run_latency},
+         "as for one-queue; the GPU is full for some seconds", run_latency, true},
         {"fast", "Stops with the shortest grace period (FAST).",
-         "firmware that ignores it: the driver detects it and no longer offers FAST", run_fast},
+         "firmware that ignores it: the driver detects it and no longer offers FAST", run_fast,
+         true},
         {"checkpoint",
          "Stops a queue, keeps a copy of its MQD and starts it from that copy (CHECKPOINT).",
          "as for one-queue", run_checkpoint},
@@ -56,11 +57,9 @@ const std::vector<Stage>& stages() {
          "as for one-queue, and the work of that program", run_given_program},
         {"overhead",
          "Only if it is named: times the program given after --, bare, with libxpreempt's hook, "
-         "with "
-         "an xqueue for each stream, and under an xpreemptd of its own, idle or busy; ten times "
-         "each, "
-         "one way after the other.",
-         "none of its own", run_overhead, true},
+         "with an xqueue for each stream, and under an xpreemptd of its own, idle or busy; ten "
+         "times each, one way after the other.",
+         "none of its own", run_overhead, true, true},
     };
     return all;
 }

@@ -12,10 +12,10 @@ namespace verify {
 
 using Json = nlohmann::ordered_json;
 
-enum class Verdict : std::uint8_t { pass, fail, skip };
+enum class Verdict : std::uint8_t { pass, fail, skip, note };
 std::string word_of(Verdict verdict);
 
-// Returns fail if one failed, else pass if one passed.
+// Returns fail if one failed, else pass if one passed. A note is no verdict.
 template <typename Range, typename Projection>
 Verdict overall(const Range& range, Projection verdict_of) {
     const auto has = [&](Verdict verdict) {
@@ -36,7 +36,7 @@ public:
     bool check(bool good, const std::string& what, const std::string& evidence = "");
     // The stage can't run here. Earlier checks still count.
     void skip(const std::string& reason);
-    // For the reader; no verdict.
+    // For the reader of the screen and of the report.
     void note(const std::string& text);
 
     [[nodiscard]] Verdict verdict() const;
@@ -55,6 +55,7 @@ struct Stage {
     const char* what = ""; // it does
     const char* risk = ""; // if the hardware doesn't do what the driver expects
     void (*run)(Bench& bench, Checks& checks) = nullptr;
+    bool timed = false; // its figures are those of stops as they are without a look into the HQDs
     bool by_name_only = false; // not among all
 };
 
