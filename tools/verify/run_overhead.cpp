@@ -2,15 +2,19 @@
 // Stage overhead: what this package costs a program of the user's.
 #include "overhead.hpp"
 
+#include "alone.hpp"
 #include "bench.hpp"
 #include "child.hpp"
 #include "daemon.hpp"
 #include "hip_programs.hpp"
+#include "interrupt.hpp"
 #include "operator.hpp"
 #include "program.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <thread>
+#include <unistd.h>
 
 namespace verify {
 
@@ -22,36 +26,56 @@ constexpr unsigned rounds_max = 10; // of all ways: each runs the program whole
 
 struct Way {
     const char* name;
-    std::vector<std::string> environment;
-    bool daemon, beside; // under an xpreemptd; beside a program that fills the GPU
+    Words xsched; // variables of XSched
+    bool hook, daemon,
+        beside; // with the hook, under an xpreemptd, beside a program that fills the GPU
 };
-
-const char* const preload = "LD_PRELOAD=libxpreempt-hook.so";
 
 const std::vector<Way>& ways() {
     static const std::vector<Way> all = {
-        {"bare", {}, false, false},
-        {"with the hook", {preload}, false, false},
-        {"every stream an xqueue", {preload, "XSCHED_AUTO_XQUEUE=ON"}, false, false},
+        {"bare", {}, false, false, false},
+        {"with the hook", {}, true, false, false},
+        {"every stream an xqueue", {"XSCHED_AUTO_XQUEUE=ON"}, true, false, false},
         {"and HPF in the process",
-         {preload, "XSCHED_AUTO_XQUEUE=ON", "XSCHED_POLICY=HPF"},
+         {"XSCHED_AUTO_XQUEUE=ON", "XSCHED_POLICY=HPF"},
+         true,
          false,
          false},
-        {"under an idle xpreemptd", {}, true, false},
+        {"under an idle xpreemptd", {}, false, true, false},
         {"and scheduled by it (GLB)",
-         {preload, "XSCHED_AUTO_XQUEUE=ON", "XSCHED_SCHEDULER=GLB"},
+         {"XSCHED_AUTO_XQUEUE=ON", "XSCHED_SCHEDULER=GLB"},
+         true,
          true,
          false},
-        {"beside a full GPU, without xpreemptd", {}, false, true},
-        {"beside it, under xpreemptd", {}, true, true},
+        {"beside a full GPU, without xpreemptd", {}, false, false, true},
+        {"beside it, under xpreemptd", {}, false, true, true},
     };
     return all;
+}
+
+// The user's environment without XSched's variables, which are the way's alone; what the user
+// preloads stays, behind the hook.
+Words environment_of(const Way& way) {
+    constexpr std::string_view preload = "LD_PRELOAD=";
+    Words lines = way.xsched;
+    std::string preloaded = way.hook ? "libxpreempt-hook.so" : "";
+    for (char** line = environ; *line != nullptr; ++line) {
+        const std::string_view text(*line);
+        if (text.starts_with(preload))
+            preloaded.append(preloaded.empty() ? "" : ":").append(text.substr(preload.size()));
+        else if (!text.starts_with("XSCHED_"))
+            lines.emplace_back(text);
+    }
+    if (!preloaded.empty())
+        lines.push_back(std::string(preload) + preloaded);
+    return lines;
 }
 
 // The dynamic linker says so where it can't, and starts the program without it. Tried with a
 // program that is not static, which tells how it is used and ends with 2.
 bool hook_is_here() {
-    const auto tried = Program::start({"env", preload, hip_program()});
+    const Words environment = environment_of(ways()[1]);
+    const auto tried = Program::start({hip_program()}, &environment);
     if (!tried)
         return false;
     (*tried)->wait();
@@ -61,13 +85,15 @@ bool hook_is_here() {
 
 class Overhead {
 public:
-    Overhead(Bench& bench, Checks& checks) : bench_(bench), checks_(checks) {
+    // patience: that a run may take.
+    Overhead(Bench& bench, Checks& checks, std::chrono::seconds patience)
+        : bench_(bench), checks_(checks), patience_(patience) {
         for (const Way& way : ways())
             runs_.push_back({way.name, {}});
     }
     // Each way once, in an order that changes. Returns false if something failed.
-    bool run_all(bool backwards, bool with_hook);
-    void report();
+    bool run_all(bool backwards, bool with_hook, bool with_daemon);
+    void report(bool whole);
 
 private:
     bool run(std::size_t way);
@@ -76,25 +102,28 @@ private:
 
     Bench& bench_;
     Checks& checks_;
+    std::chrono::seconds patience_;
     std::vector<Runs> runs_;
     std::uint64_t stops_ = 0; // of the low program, under xpreemptd
 };
 
 bool Overhead::time(std::size_t way) {
-    std::vector<std::string> words{"env"};
-    for (const std::string& setting : ways()[way].environment)
-        words.push_back(setting);
-    for (const std::string& word : bench_.options().program)
-        words.push_back(word);
-    const auto begin = steady_clock::now();
-    const auto program = Program::start(words);
+    const Words environment = environment_of(ways()[way]);
+    const auto program = Program::start(bench_.options().program, &environment);
     if (!program)
         return checks_.check(false, "the program starts", program.error());
-    (*program)->wait();
-    runs_[way].times.push_back(steady_clock::now() - begin);
-    return (*program)->succeeded() ||
-           checks_.check(false, fmt::format("{}: it ends with exit status 0", ways()[way].name),
-                         (*program)->end());
+    const auto took = (*program)->wait_for(patience_);
+    if (took)
+        runs_[way].times.push_back(*took);
+    if (took && (*program)->succeeded())
+        return true;
+    checks_.check(false, fmt::format("{}: it ends with exit status 0", ways()[way].name),
+                  took ? (*program)->end()
+                       : fmt::format("it does not end within {} s, a hundred times its time alone "
+                                     "and the patience; it is killed now",
+                                     patience_.count()));
+    note_output(**program, checks_);
+    return false;
 }
 
 bool Overhead::beside_low_program(std::size_t way) {
@@ -126,26 +155,30 @@ bool Overhead::run(std::size_t way) {
     return ways()[way].beside ? beside_low_program(way) : time(way);
 }
 
-bool Overhead::run_all(bool backwards, bool with_hook) {
+bool Overhead::run_all(bool backwards, bool with_hook, bool with_daemon) {
     for (std::size_t i = 0; i < ways().size(); ++i) {
         const std::size_t way = backwards ? ways().size() - 1 - i : i;
-        if (!with_hook && !ways()[way].environment.empty())
+        if ((!with_hook && ways()[way].hook) || (!with_daemon && ways()[way].daemon))
             continue;
-        if (!run(way))
+        if (interrupted() || !run(way))
             return false;
     }
     return true;
 }
 
-void Overhead::report() {
+void Overhead::report(bool whole) {
     for (const std::string& line : table(runs_))
         checks_.note(line);
     if (bench_.gpu().is_software())
         checks_.note("On the software GPU these are the times of an emulator.");
     checks_.data = figures_of(runs_);
+    if (!whole)
+        return;
     checks_.check(true, "each run ends with exit status 0");
-    checks_.check(stops_ > 0,
-                  fmt::format("xpreemptd stops the low program beside it: {} times", stops_));
+    if (!runs_.back().times.empty())
+        checks_.check(stops_ > 0, fmt::format("xpreemptd stops the low program beside it, on GPU "
+                                              "{}: {} times",
+                                              bench_.gpu().id(), stops_));
 }
 
 } // namespace
@@ -160,14 +193,22 @@ void run_overhead(Bench& bench, Checks& checks) {
     const bool with_hook = hook_is_here();
     if (!with_hook)
         checks.note("libxpreempt-hook.so is not found: no rows of it");
-    const auto first = Program::start(options.program); // fills caches, and does not count
-    if (first)
-        (*first)->wait();
-    Overhead overhead(bench, checks);
-    for (unsigned i = 0; i < std::min(options.rounds, rounds_max); ++i)
-        if (!overhead.run_all(i % 2 == 1, with_hook))
-            return;
-    overhead.report();
+    const bool with_daemon = succeeds({"xpreemptd", "--version"});
+    if (!with_daemon)
+        checks.note("xpreemptd is not found: no rows of it");
+    // Fills caches, too.
+    const auto alone = run_alone(options.program, checks);
+    if (!alone)
+        return;
+    const auto patience = std::chrono::ceil<std::chrono::seconds>(
+        100 * *alone + std::chrono::milliseconds(patience_ms));
+    Overhead overhead(bench, checks, patience);
+    bool whole = true;
+    for (unsigned i = 0; whole && i < std::min(options.rounds, rounds_max); ++i)
+        whole = overhead.run_all(i % 2 == 1, with_hook, with_daemon);
+    overhead.report(whole);
+    if (interrupted())
+        checks.skip("interrupted");
 }
 
 } // namespace verify

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Stage program: a program of the user's, alone and under stops.
+#include "alone.hpp"
 #include "bench.hpp"
 
 #include "kfd-preempt/output/latency.hpp"
@@ -13,8 +14,6 @@
 #include <chrono>
 #include <fmt/format.h>
 #include <random>
-#include <ranges>
-#include <sstream>
 #include <thread>
 
 namespace verify {
@@ -23,8 +22,6 @@ namespace kfd = xpreempt::kfd;
 using std::chrono::steady_clock;
 
 namespace {
-
-constexpr std::ptrdiff_t last_lines = 20;
 
 pid_t parent_of(pid_t pid) {
     const auto stat = kfd::read_text(fmt::format("/proc/{}/stat", pid), xpreempt::Op::read_proc);
@@ -113,35 +110,6 @@ private:
     std::string refusal_;
     bool forbidden_ = false;
 };
-
-void note_output(const Program& program, Checks& checks) {
-    std::vector<std::string> lines;
-    std::istringstream text(program.output());
-    for (std::string line; std::getline(text, line);)
-        lines.push_back(std::move(line));
-    const auto skipped = std::max<std::ptrdiff_t>(std::ssize(lines) - last_lines, 0);
-    for (const std::string& line : lines | std::views::drop(skipped))
-        checks.note("it printed: " + cli::printable(line));
-}
-
-// Returns how long it takes alone, or nullopt after it has said why it is of no use.
-std::optional<steady_clock::duration> run_alone(const std::vector<std::string>& words,
-                                                Checks& checks) {
-    const auto begin = steady_clock::now();
-    const auto program = Program::start(words);
-    if (!program) {
-        checks.skip(program.error());
-        return std::nullopt;
-    }
-    (*program)->wait();
-    if (!(*program)->succeeded()) {
-        checks.skip(fmt::format("alone it ends with {}, so stops cannot be tested with it",
-                                (*program)->end()));
-        note_output(**program, checks);
-        return std::nullopt;
-    }
-    return steady_clock::now() - begin;
-}
 
 // Until it ends or the time is over.
 void stop_all_the_time(Program& program, steady_clock::time_point deadline, Stopper& stopper) {
