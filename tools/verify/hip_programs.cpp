@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <sstream>
+#include <unistd.h>
 
 namespace verify {
 
@@ -53,6 +54,8 @@ HipPrograms::create(Gpu& gpu, const Child::Words& by) {
     Child::Words words{hip_program(), pci_address_of(gpu), std::to_string(patience_ms)};
     append(words, shapes->high);
     append(words, shapes->low);
+    if (::access(words[0].c_str(), X_OK) != 0)
+        return tl::make_unexpected(fmt::format("{}{} is missing", no_hip, words[0]));
     std::unique_ptr<HipPrograms> made(new HipPrograms(*shapes));
     auto high = Child::start(words);
     if (!high)

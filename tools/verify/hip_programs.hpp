@@ -6,6 +6,9 @@
 
 namespace verify {
 
+// How an error begins if this machine has no HIP.
+constexpr const char* no_hip = "no HIP: ";
+
 // The path of kfd-preempt-verify-hip, whether it is there or not.
 std::string hip_program();
 

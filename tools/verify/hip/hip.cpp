@@ -21,13 +21,16 @@ template <class Function> bool find(void* library, const char* name, Function& f
 
 tl::expected<Hip, std::string> Hip::load() {
     void* library = nullptr;
-    for (const char* name : {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"})
-        if (library == nullptr)
-            library = ::dlopen(name, RTLD_NOW | RTLD_GLOBAL);
+    // sudo takes LD_LIBRARY_PATH away, and AMD's packages do not always tell the linker of theirs.
+    for (const char* directory : {"", "/opt/rocm/lib/"})
+        for (const char* version : {"7", "6", "5"})
+            if (library == nullptr)
+                library = ::dlopen(fmt::format("{}libamdhip64.so.{}", directory, version).c_str(),
+                                   RTLD_NOW | RTLD_GLOBAL);
     if (library == nullptr)
-        return tl::make_unexpected(
-            std::string("libamdhip64.so, version 5 to 7, is not found: install HIP, or give its "
-                        "directory by LD_LIBRARY_PATH"));
+        return tl::make_unexpected(std::string(
+            "no HIP: libamdhip64.so, version 5 to 7, is neither where the dynamic linker looks nor "
+            "in /opt/rocm/lib"));
     Hip hip{};
     // Through the program: the hook in front of HIP is to see the calls.
     if (find(RTLD_DEFAULT, "hipRuntimeGetVersion", hip.runtime_version) &&

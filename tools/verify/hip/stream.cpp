@@ -49,9 +49,11 @@ bool SpinStream::wait() {
     const auto deadline = std::chrono::steady_clock::now() + patience_;
     while (!complete() && std::chrono::steady_clock::now() < deadline)
         std::this_thread::sleep_for(std::chrono::microseconds(200));
+    if (!complete())
+        return false;
     // The last wave has counted; its kernel ends.
     hip_.must(hip_.stream_synchronize(stream_), "hipStreamSynchronize");
-    return complete();
+    return true;
 }
 
 std::uint64_t SpinStream::iterations() const {
