@@ -32,7 +32,7 @@ public:
     static constexpr std::uint64_t in_flight_max = 8;
     [[nodiscard]] std::uint64_t launched() const override { return launched_; }
     [[nodiscard]] std::uint64_t done() override;
-    bool wait() override;
+    bool wait() override; // on a card without a pause between two looks: it is timed
     [[nodiscard]] std::uint64_t iterations() const override;
     [[nodiscard]] std::uint32_t queue_id() const { return queue_->id(); }
 

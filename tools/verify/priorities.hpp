@@ -54,7 +54,7 @@ struct Measured {
     std::uint64_t low_kernel = 0; // iterations
     std::vector<Mode> modes;
     std::string hip;    // its version; empty: the programs call KFD
-    std::string policy; // of xpreemptd; empty: it does not run, or not for this GPU
+    std::string policy; // of xpreemptd; empty: there is no row of it
 
     // With the usual load; nullptr: not measured.
     [[nodiscard]] const Mode* find(Sharing sharing) const;

@@ -67,7 +67,7 @@ KfdPrograms::create(Gpu& gpu, const Child::Words& by) {
     if (!shapes)
         return tl::make_unexpected(shapes.error());
     std::unique_ptr<KfdPrograms> made(new KfdPrograms(gpu, *shapes));
-    if (const Done set = made->set_length(shapes->high.iterations); !set)
+    if (const Done set = made->set_shape(shapes->high); !set)
         return tl::make_unexpected(set.error());
     auto low = Child::start(gpu.id(), Child::low_program, by);
     if (!low)
@@ -76,8 +76,8 @@ KfdPrograms::create(Gpu& gpu, const Child::Words& by) {
     return made;
 }
 
-Done KfdPrograms::set_length(std::uint32_t iterations) {
-    shapes_.high.iterations = iterations;
+Done KfdPrograms::set_shape(const spin::Shape& shape) {
+    shapes_.high = shape;
     auto high = Load::create(gpu_, shapes_.high);
     if (!high)
         return tl::make_unexpected(high.error());

@@ -59,8 +59,9 @@ public:
     static tl::expected<std::unique_ptr<KfdPrograms>, std::string>
     create(Gpu& gpu, const Child::Words& by = {});
 
-    // From now on requests have kernels of other lengths.
-    Done set_length(std::uint32_t iterations);
+    // From now on requests have kernels of that shape.
+    Done set_shape(const spin::Shape& shape);
+    [[nodiscard]] const spin::Shape& shape() const { return shapes_.high; }
 
     tl::expected<std::uint64_t, std::string> serve() override;
     Done hold_back(Sharing sharing) override;

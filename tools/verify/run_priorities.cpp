@@ -9,6 +9,7 @@
 #include "programs.hpp"
 
 #include "kfd-preempt/output/latency.hpp"
+#include "kfd-preempt/output/names.hpp"
 
 #include <fmt/format.h>
 #include <thread>
@@ -199,30 +200,43 @@ Done measure_busy_servers(Experiment& experiment, const Measured& measured, unsi
     return done;
 }
 
-// Tenths of a millisecond, on a card; as many iterations a wave as the time alone asks for.
-constexpr std::array<std::uint32_t, 4> lengths = {1, 10, 100, 500};
+// On a card, in ns.
+constexpr std::array<std::uint64_t, 4> lengths = {100'000, 1'000'000, 10'000'000, 50'000'000};
 // Iterations a wave on the software GPU, which takes seconds for more.
 constexpr std::uint32_t long_kernel = 10;
+constexpr unsigned calibrations = 5; // requests
+
+// How long a kernel of the requests runs, in ns: measured, because a launch takes its time too.
+tl::expected<std::uint64_t, std::string> kernel_alone(Programs& programs) {
+    Measured alone;
+    return Experiment(programs, alone)
+        .measure(usual(Sharing::high_alone, programs.iterations_of_request()), calibrations)
+        .map([&] { return median(alone, Sharing::high_alone) / spin::kernels_of_request; });
+}
 
 Done measure_long_kernels(KfdPrograms& programs, Experiment& experiment, const Measured& measured,
                           unsigned requests) {
-    const auto measure = [&](const std::string& load, std::uint64_t iterations) {
-        return programs
-            .set_length(static_cast<std::uint32_t>(std::max(iterations, std::uint64_t{1})))
-            .and_then([&] {
-                return measure_load(experiment, load, programs.iterations_of_request(), requests,
-                                    0);
-            });
+    const spin::Shape usual_shape = programs.shape();
+    const auto measure = [&](const std::string& load) {
+        return measure_load(experiment, load, programs.iterations_of_request(), requests, 0);
     };
     if (measured.counts)
-        return measure(fmt::format("kernels x {}", long_kernel), long_kernel);
-    const std::uint64_t alone = std::max(median(measured, Sharing::high_alone), std::uint64_t{1});
-    Done done;
-    for (const std::uint32_t length : lengths)
-        if (done)
-            done = measure(fmt::format("{} ms kernels", length / 10.0),
-                           length * 100'000ULL * spin::kernels_of_request / alone);
-    return done;
+        return programs
+            .set_shape(
+                {usual_shape.workgroups, long_kernel * usual_shape.iterations, usual_shape.rounds})
+            .and_then([&] { return measure(fmt::format("kernels x {}", long_kernel)); });
+    const std::uint64_t took = median(measured, Sharing::high_alone) / spin::kernels_of_request;
+    for (const std::uint64_t length : lengths) {
+        const Done done =
+            programs.set_shape(spin::scaled(usual_shape, took, length))
+                .and_then([&] { return kernel_alone(programs); })
+                .and_then([&](std::uint64_t ns) {
+                    return measure(fmt::format("kernels of {}", cli::duration_text(ns)));
+                });
+        if (!done)
+            return done;
+    }
+    return {};
 }
 
 // Returns false if there are no programs, which the checks then say.
@@ -252,10 +266,12 @@ bool measure_kfd(Bench& bench, Checks& checks, Measured& measured) {
 // Returns false if something failed. Without HIP there is nothing to measure.
 bool measure_hip(Bench& bench, Checks& checks, Measured& measured) {
     const auto programs = HipPrograms::create(bench.gpu());
-    if (!programs) {
-        checks.note("no HIP programs: " + programs.error());
+    if (!programs && programs.error().starts_with(no_hip)) {
+        checks.note("there is no table of HIP: " + programs.error());
         return true;
     }
+    if (!started(programs, "two streams of HIP begin", checks))
+        return false;
     measured.hip = (*programs)->version();
     measured.low_kernel = (*programs)->iterations_of_low_kernel();
     const std::uint64_t request = (*programs)->iterations_of_request();
@@ -273,9 +289,10 @@ bool measure_hip(Bench& bench, Checks& checks, Measured& measured) {
     return !failed(done, checks);
 }
 
-// Adds the row of xpreemptd to what was measured. Returns false if something failed.
+// Returns false if something failed.
 template <class Kind>
-bool measure_daemon(Bench& bench, Checks& checks, Measured& measured, const Child::Words& by) {
+bool measure_under_daemon(Bench& bench, Checks& checks, Measured& measured,
+                          const Child::Words& by) {
     const auto programs = Kind::create(bench.gpu(), by);
     if (!started(programs, "a high program starts, and a low program in the band idle", checks))
         return false;
@@ -286,10 +303,36 @@ bool measure_daemon(Bench& bench, Checks& checks, Measured& measured, const Chil
         checks);
 }
 
-void print_and_judge(const Measured& measured, Checks& checks) {
+// The row of xpreemptd. Returns false if something failed; without a daemon of the policy BAND,
+// which alone knows bands, there is none to measure.
+bool measure_daemon(Bench& bench, Checks& checks, Measured& kfd, Measured& hip) {
+    std::unique_ptr<Daemon> own;
+    if (policy_of_daemon().empty()) {
+        auto started = Daemon::start();
+        if (!started) {
+            checks.note("there is no row of xpreemptd: " + started.error());
+            return true;
+        }
+        own = std::move(*started);
+    }
+    const std::string policy = policy_of_daemon();
+    if (policy != "BAND") {
+        checks.note(fmt::format("there is no row of xpreemptd: its policy is {}", policy));
+        return true;
+    }
+    kfd.policy = hip.policy = policy;
+    const Child::Words by{command_name(), "run", "--band", "idle", "--"};
+    return measure_under_daemon<KfdPrograms>(bench, checks, kfd, by) &&
+           (hip.modes.empty() || measure_under_daemon<HipPrograms>(bench, checks, hip, by));
+}
+
+void print(const Measured& measured, Checks& checks) {
+    if (measured.modes.empty())
+        return;
+    if (!measured.hip.empty())
+        checks.note(fmt::format("HIP {}, two streams of a process:", measured.hip));
     for (const std::string& line : table(measured))
         checks.note(line);
-    judge(measured, checks);
 }
 
 } // namespace
@@ -297,27 +340,20 @@ void print_and_judge(const Measured& measured, Checks& checks) {
 void run_priorities(Bench& bench, Checks& checks) {
     Measured kfd, hip;
     kfd.counts = hip.counts = bench.gpu().is_software();
-    if (!measure_kfd(bench, checks, kfd) || !measure_hip(bench, checks, hip))
-        return;
-    const std::string command = command_name();
-    const std::string policy = policy_of_daemon();
-    const Child::Words by{command, "run", "--band", "idle", "--"};
-    if (policy.empty()) {
-        checks.note("xpreemptd does not run: there is no row of it");
-    } else {
-        kfd.policy = hip.policy = policy;
-        if (!measure_daemon<KfdPrograms>(bench, checks, kfd, by) ||
-            (!hip.modes.empty() && !measure_daemon<HipPrograms>(bench, checks, hip, by)))
-            return;
-    }
-    print_and_judge(kfd, checks);
+    const bool whole = measure_kfd(bench, checks, kfd) && measure_hip(bench, checks, hip) &&
+                       measure_daemon(bench, checks, kfd, hip);
+    // Figures that were measured before something failed count, too.
+    print(kfd, checks);
+    print(hip, checks);
     checks.data = figures_of(kfd);
     checks.data["svg"] = picture(hip.modes.empty() ? kfd : hip);
-    if (hip.modes.empty())
+    if (!hip.modes.empty())
+        checks.data["hip"] = figures_of(hip);
+    if (!whole)
         return;
-    checks.note(fmt::format("HIP {}, two streams of a process:", hip.hip));
-    print_and_judge(hip, checks);
-    checks.data["hip"] = figures_of(hip);
+    judge(kfd, checks);
+    if (!hip.modes.empty())
+        judge(hip, checks);
 }
 
 } // namespace verify

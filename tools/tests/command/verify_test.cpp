@@ -6,6 +6,7 @@
 #include "verify/priorities.hpp"
 #include "verify/report.hpp"
 #include "verify/samples.hpp"
+#include "verify/spin.hpp"
 
 #include <cstdlib>
 #include <filesystem>
@@ -155,13 +156,14 @@ TEST(VerifyPriorities, low_program_that_runs_on_after_its_stop_fails) {
                            "Lv2 0, Lv3 1: not less from level to level");
 }
 
-TEST(VerifyPriorities, stops_of_a_low_program_that_had_no_work_fail) {
+TEST(VerifyPriorities, requests_without_a_confirmed_stop_fail) {
     Measured measured = priorities();
-    for (Request& request : mode_of(measured, Sharing::interrupt).requests)
-        request.prepared.launched = request.completed.launched = request.prepared.done;
+    mode_of(measured, Sharing::interrupt).stops = 1;
     EXPECT_EQ(failures_of(measured),
               std::vector<std::string>{
-                  "Lv3: 0 of 2 stops leave kernels in flight, 2 in the middle of one"});
+                  "Lv3: 1 stops in 2 requests, 2 of them in the middle of a kernel"});
+    mode_of(measured, Sharing::interrupt).stops = 3; // one by a daemon
+    EXPECT_EQ(failures_of(measured), std::vector<std::string>{});
 }
 
 TEST(VerifyPriorities, each_broken_level_fails) {
@@ -209,8 +211,22 @@ TEST(VerifyPriorities, daemon_has_to_stop_the_low_program_for_requests) {
     EXPECT_EQ(failures_of(measured),
               std::vector<std::string>{"xpreemptd: it runs less during requests: 2 stops in 2 "
                                        "requests, 700 iterations, 700 together"});
-    measured.policy = "RR"; // knows no bands
-    EXPECT_EQ(failures_of(measured), std::vector<std::string>{});
+}
+
+TEST(VerifySpin, kernels_of_a_wanted_time_have_no_longer_iterations) {
+    const spin::Shape measured{4, 1, 1024};
+    const auto work = [&](std::uint64_t took, std::uint64_t wanted) {
+        const spin::Shape shape = spin::scaled(measured, took, wanted);
+        EXPECT_EQ(shape.workgroups, 4U);
+        EXPECT_LE(shape.rounds, 1024U);
+        return std::uint64_t{shape.iterations} * shape.rounds;
+    };
+    EXPECT_EQ(work(250'000, 100'000), 409U); // shorter than an iteration of what was measured
+    EXPECT_EQ(work(250'000, 250'000), 1024U);
+    EXPECT_NEAR(static_cast<double>(work(250'000, 50'000'000)), 204'800, 200);
+    EXPECT_NEAR(static_cast<double>(work(250'000, 300'000)), 1228, 1);
+    EXPECT_EQ(work(0, 1), 1024U);
+    EXPECT_EQ(work(1'000'000'000, 1), 1U);
 }
 
 TEST(VerifyPriorities, HPF_has_to_stop_the_low_program_for_requests) {
@@ -255,6 +271,12 @@ TEST(VerifyPriorities, each_mode_that_was_measured_has_a_row) {
     measured.modes.back().load = "10 % busy";
     EXPECT_TRUE(table(measured).back().starts_with("10 % busy      "));
     EXPECT_EQ(figures_of(measured)["modes"].back()["mode"], "10 % busy");
+}
+
+TEST(VerifyPriorities, README_has_the_columns_of_the_table) {
+    std::ostringstream text;
+    text << std::ifstream(README).rdbuf();
+    EXPECT_NE(text.str().find("\n" + table(priorities())[1] + "\n"), std::string::npos);
 }
 
 TEST(VerifyPriorities, table_has_a_row_of_each_mode) {
@@ -343,7 +365,8 @@ TEST(VerifyReport, leaves_page_json_plot_log_and_archive) {
     Result result;
     result.machine = {
         {"rocm", nullptr}, {"kernel", "6.12"}, {"gpus", {{{"gpu_id", 7}, {"name", "MI308X"}}}}};
-    result.stages.push_back(stage("latency", {{Verdict::pass, "fine"}}, Verdict::pass));
+    result.stages.push_back(
+        stage("latency", {{Verdict::note, "a row"}, {Verdict::pass, "fine"}}, Verdict::pass));
     result.stages[0].data["svg"] = "<svg/>";
     result.kernel_log = {"amdgpu: a line"};
     const auto written = write_report(result, directory, Directory::may_exist);
@@ -356,9 +379,11 @@ TEST(VerifyReport, leaves_page_json_plot_log_and_archive) {
     };
     EXPECT_EQ(text_of("report.txt"), "PASS: 1 stages passed, 0 failed, 0 skipped\n"
                                      "kernel 6.12, gpu_id 7, name MI308X\n\n"
-                                     "latency (0.5 s): ok\n  ok    fine\n");
+                                     "latency (0.5 s): ok\n        a row\n  ok    fine\n");
     EXPECT_EQ(text_of("report.json").find("svg"), std::string::npos);
-    EXPECT_EQ(Json::parse(text_of("report.json"))["machine"], result.machine);
+    const Json report = Json::parse(text_of("report.json"));
+    EXPECT_EQ(report["machine"], result.machine);
+    EXPECT_EQ(report["stages"][0]["findings"][0]["verdict"], "note");
     EXPECT_EQ(text_of("latency.svg"), "<svg/>");
     EXPECT_EQ(text_of("kernel.log"), "amdgpu: a line\n");
     EXPECT_TRUE(std::filesystem::exists(directory + ".tar.gz"));

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shlex
+import signal
 from pathlib import Path
 
 from daemon import DaemonTest, rules
@@ -52,8 +53,12 @@ class Verify(DaemonTest):
         self.assertEqual(len(re.findall(r"^[a-z-]+ \([0-9.]+ s\): ", page, re.MULTILINE)), STAGES)
         self.check(f"tar -tzf {self.folder}.tar.gz")
         self.assert_in_order(self.data("priorities"), 5)
+        self.assertIn("high p50", page)
+        timed = {stage["stage"] for stage in report["stages"] if not stage["preempt_verify"]}
+        self.assertEqual(timed, {"priorities", "latency", "fast"}, "the driver looks into the HQDs in the others' stops")
         machine = report["machine"]
-        self.assertEqual((machine["kernel"], machine["driver"]), (os.uname().release, "of the kernel"))
+        self.assertEqual(machine["kernel"], os.uname().release)
+        self.assertRegex(machine["driver"], r"^[0-9.]+ linux-[0-9.]+$", "ours")
         self.assertTrue(all(gpu["compute_partition"] for gpu in machine["gpus"]) and machine["gpus"], machine)
         picture = (self.folder / "latency.svg").read_text()
         self.assertGreaterEqual(picture.count("<circle"), 15, "points in the picture, one of each stop")
@@ -131,8 +136,40 @@ class OfHws(Refusals, Verify):
 
     def test_overhead_of_a_program_that_tells_nothing_is_refused(self):
         self.refuses_overhead("no program was given")
-        self.refuses_overhead("bare: it ends with exit status 0: exit status 3", "sh", "-c", "exit 3")
-        self.refuses_overhead("FAIL +xpreemptd stops the low program beside it: 0 times", "true")
+        self.refuses_overhead("skip +alone it ends with exit status 3", "sh", "-c", "exit 3")
+        self.refuses_overhead("skip +cannot start a=b: No such file or directory", "a=b")
+        self.refuses_overhead("FAIL +xpreemptd stops the low program beside it, on GPU [0-9]+: 0 times", "true")
+
+    def test_daemon_of_another_policy_gets_no_row(self):
+        daemon = self.start_daemon('[policy]\nname = "HPF"')
+        self.stage(3, "priorities", prints("there is no row of xpreemptd: its policy is HPF", alone=False))
+        self.assertNotIn("by xpreemptd", [mode["mode"] for mode in self.data("priorities")["modes"]])
+        self.assert_end_right(daemon)
+
+    def test_what_it_starts_ends_with_it(self):
+        pid = self.work / "pid"
+        job = ["sh", "-c", f"echo $$ >{pid}; exec sleep 1000"]
+        verify = self.start("verify", "kfd-preempt", *"verify --yes --stage overhead --".split(), *job)
+        self.soon(lambda: pid.exists() and pid.read_text().strip(), "its program runs")
+        process = Path("/proc", pid.read_text().strip())
+        self.assertTrue(process.exists())
+        verify.kill()
+        self.soon(lambda: not process.exists(), "its program has ended")
+
+    def test_end_of_the_session_is_ignored_under_nohup(self):
+        words = f"verify --yes --rounds 5 -o {self.folder} --stage one-queue".split()
+        ignored = {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)}
+        verify = self.start("verify", "kfd-preempt", *words, **ignored)
+        self.soon(lambda: verify.says("one-queue: "), "the stage begins")
+        os.kill(verify.pid, signal.SIGHUP)
+        self.assertEqual(verify.process.wait(600), 0)
+        self.assert_in_report("^PASS: 1 stages passed, 0 failed, 0 skipped$")
+
+    def test_interrupt_ends_it_after_the_stage(self):
+        verify = self.start("verify", "kfd-preempt", *f"verify --yes --rounds 5 -o {self.folder} --stage one-queue".split())
+        self.soon(lambda: verify.says("one-queue: "), "the stage begins")
+        self.assertEqual(verify.end(), 1)
+        self.assert_in_report("^INCOMPLETE: 1 stages passed, 0 failed, 0 skipped, then interrupted$")
 
     @cases(
         ("help into a full disk fails", "--help"),
@@ -191,6 +228,18 @@ class Hip(Verify):
         self.assertEqual([mode["mode"] for mode in data["modes"]], [*names, "HPF in the process", "by xpreemptd"])
         self.assert_in_order(data, 3)
         self.assert_end_right(daemon)
+
+    def test_overhead_is_measured_in_each_way(self):
+        tell = f'echo "$LD_PRELOAD $XSCHED_AUTO_XQUEUE $XSCHED_POLICY $XSCHED_SCHEDULER" >>{self.work}/ways'
+        job = ["sh", "-c", f"{SHORT_PROGRAM}; status=$?; {tell}; exit $status", f"{self.work}/progress"]
+        self.environment |= {"XSCHED_POLICY": "CFS", "LD_PRELOAD": "libc.so.6"}
+        self.verify(f"--rounds 1 --stage overhead -- {shlex.join(job)}")
+        ways = self.data("overhead")["ways"]
+        self.assertEqual([len(way["ns"]) for way in ways], [1] * 8)
+        hook = "libxpreempt-hook.so:libc.so.6"
+        alone, *lines = (self.work / "ways").read_text().splitlines()
+        self.assertEqual(alone, "libc.so.6  CFS ")
+        self.assertEqual(lines, ["libc.so.6   ", f"{hook}   ", f"{hook} ON  ", f"{hook} ON HPF ", "libc.so.6   ", f"{hook} ON  GLB", *["libc.so.6   "] * 2])
 
 
 class WithoutHws(Refusals, Verify):
