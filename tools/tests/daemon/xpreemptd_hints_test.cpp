@@ -306,6 +306,36 @@ TEST_F(HintsTest, attributes_are_those_that_the_owner_may_choose) {
     EXPECT_EQ(job(30).attributes, before);
 }
 
+TEST_F(HintsTest, attributes_that_the_owner_may_choose_count_beside_rejected_ones) {
+    add(30, "/chooses", 1000);
+    pass(milliseconds{150});
+    const auto choose = [&](const AttributeChange& change) {
+        return daemon.hint({30, 1000, 1}, AttributesHint{change});
+    };
+    const auto before = job(30).attributes;
+    const auto answer = choose({.weight = 10000, .deadline = 1us, .utilization = 30});
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().error, EPERM);
+    EXPECT_EQ(answer.error().text.rfind("weight 10000", 0), 0U) << answer.error().text;
+    EXPECT_EQ(job(30).attributes.weight, before.weight);
+    EXPECT_EQ(job(30).attributes.deadline, before.deadline);
+    EXPECT_EQ(job(30).attributes.utilization, 30U);
+    EXPECT_FALSE(choose({.deadline = 1us}));
+    EXPECT_EQ(job(30).attributes, before) << "the utilization was left out";
+}
+
+TEST_F(HintsTest, attributes_before_the_first_queue_count_beside_rejected_ones) {
+    gpu.running[30].executable = "/chooses";
+    gpu.running[30].cgroup = "/job30";
+    gpu.running[30].uid = 1000;
+    EXPECT_EQ(hint(AttributesHint{{.deadline = 1us, .utilization = 30}}, 30, 1, 1000), EPERM);
+    gpu.running.erase(30);
+    add(30, "/chooses", 1000);
+    pass(milliseconds{150});
+    EXPECT_EQ(job(30).attributes.deadline, std::nullopt);
+    EXPECT_EQ(job(30).attributes.utilization, 30U);
+}
+
 TEST_F(HintsTest, of_several_attributes_the_strongest_holds_beside_band_and_priority) {
     const auto hinted = [&] { return job(batch).attributes; };
     EXPECT_EQ(hint(BandHint{sched::Band::idle}, batch, 1), 0);

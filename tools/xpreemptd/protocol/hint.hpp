@@ -40,7 +40,8 @@ struct PriorityHint {
     bool operator==(const PriorityHint&) const = default;
 };
 // The other attributes of attributes.def, each with the strongest value that a connection of the
-// job hints. Those that are left out are the job's own again.
+// job hints. Those that are left out are the job's own again, and so are those that the user may
+// not choose.
 struct AttributesHint {
     AttributeChange change;
     bool operator==(const AttributesHint&) const = default;

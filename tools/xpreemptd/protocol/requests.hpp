@@ -32,8 +32,9 @@
 //     "band"   "band"                the job's band; left out: that of its attributes again
 //     "priority" "priority": NUMBER  its priority, -255 to 255; left out: that of its attributes
 //     "attributes" "weight"          its other attributes, all of them: one that is left out is
-//     "deadline_us" "utilization"    that of its attributes again
-//     "lax_us"
+//     "deadline_us" "utilization"    that of its attributes again, and so is one that the user
+//     "lax_us"                       may not choose: the others are taken, and the error names
+//                                    the first that is not
 //
 //   "band": "realtime", "high", "normal" or "idle". "weight": 1 to 10000. "deadline_us": 1 to
 //   3600000000, which is an hour. "lax_us": the same. "priority": -255 to 255. "utilization": 0 to

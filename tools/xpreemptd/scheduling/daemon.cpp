@@ -461,33 +461,35 @@ Answer<void> Daemon::focus(const Caller& caller, std::optional<pid_t> pid) {
     return {};
 }
 
-Answer<bool> Daemon::take(const Caller& caller, const Hint& hint, Time now) {
+Daemon::Taken Daemon::take(const Caller& caller, const Hint& hint, Time now) {
     // A connection is that of one process, and a process stays in its job.
     if (Job* known = hints_.job_of(caller, table_))
         return take(caller, *known, hint, now);
     const Answer<ProcessFacts> facts = facts_of(caller);
     if (!facts)
-        return tl::make_unexpected(facts.error());
+        return {false, tl::make_unexpected(facts.error())};
     Job* job = job_of(*facts);
     if (job != nullptr)
         return take(caller, *job, hint, now);
     if (!is_lasting(hint))
-        return refuse(ESRCH,
-                      fmt::format("the job of pid {} has no queues on a GPU yet", caller.pid));
-    if (auto allowed = check_choice(caller, change_of(hint), assign(rules_, *facts).highest);
-        !allowed)
-        return tl::make_unexpected(allowed.error());
-    hints_.keep(caller, place(*facts).key, hint);
-    return false;
+        return {false, refuse(ESRCH, fmt::format("the job of pid {} has no queues on a GPU yet",
+                                                 caller.pid))};
+    AllowedHint allowed = allowed_part(caller, hint, assign(rules_, *facts).highest);
+    if (allowed.hint)
+        hints_.keep(caller, place(*facts).key, *allowed.hint);
+    return {false, std::move(allowed.answer)};
 }
 
-Answer<bool> Daemon::take(const Caller& caller, Job& job, const Hint& hint, Time now) {
-    if (auto allowed = check_hint(caller, job, hint); !allowed)
-        return tl::make_unexpected(allowed.error());
-    auto taken = hints_.take(job, caller, bounded(caller, job, hint), now);
-    if (taken && std::holds_alternative<EndHint>(hint))
+Daemon::Taken Daemon::take(const Caller& caller, Job& job, const Hint& hint, Time now) {
+    AllowedHint allowed = allowed_part(caller, job, hint);
+    if (!allowed.hint)
+        return {false, std::move(allowed.answer)};
+    const Answer<bool> taken = hints_.take(job, caller, bounded(caller, job, *allowed.hint), now);
+    if (!taken)
+        return {false, tl::make_unexpected(taken.error())};
+    if (std::holds_alternative<EndHint>(hint))
         (void)sensing_.scan_job(job, now);
-    return taken;
+    return {*taken, std::move(allowed.answer)};
 }
 
 // The rings that came before the hint count first: an end is that of the work that was submitted.
@@ -495,12 +497,10 @@ Answer<void> Daemon::hint(const Caller& caller, const Hint& hint) {
     const Time now = clock_();
     const bool rang = sensing_.take_events(now);
     hints_.settle(table_);
-    const Answer<bool> taken = take(caller, hint, now);
-    if (rang || taken.value_or(false))
+    auto [is_due, answer] = take(caller, hint, now);
+    if (rang || is_due)
         decide(now, Cause::request);
-    if (!taken)
-        return tl::make_unexpected(taken.error());
-    return {};
+    return std::move(answer);
 }
 
 void Daemon::forget(std::uint64_t connection) {

@@ -93,8 +93,13 @@ private:
     [[nodiscard]] Answer<Job*> find(const JobSelector& selector) const;
     [[nodiscard]] Answer<ProcessFacts> facts_of(const Caller& caller) const;
     [[nodiscard]] Job* job_of(const ProcessFacts& caller) const;
-    [[nodiscard]] Answer<bool> take(const Caller& caller, const Hint& hint, Time now);
-    [[nodiscard]] Answer<bool> take(const Caller& caller, Job& job, const Hint& hint, Time now);
+    // A hint may be taken in part: then a decision is due, and the answer is an error.
+    struct Taken {
+        bool is_due;
+        Answer<void> answer;
+    };
+    [[nodiscard]] Taken take(const Caller& caller, const Hint& hint, Time now);
+    [[nodiscard]] Taken take(const Caller& caller, Job& job, const Hint& hint, Time now);
 
     Provider& provider_;
     Rules rules_;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <fmt/format.h>
+#include <utility>
 
 namespace xpreemptd {
 
@@ -94,9 +95,25 @@ AttributeChange change_of(const Hint& hint) {
     return {};
 }
 
-Answer<void> check_hint(const Caller& caller, const Job& job, const Hint& hint) {
-    const AttributeChange change = change_of(hint);
-    return change == AttributeChange{} ? Answer<void>() : check_change(caller, job, change);
+AllowedHint allowed_part(const Caller& caller, const Hint& hint, const Attributes& highest) {
+    AllowedHint part{hint, check_choice(caller, change_of(hint), highest)};
+    if (part.answer)
+        return part;
+    if (auto* several = std::get_if<AttributesHint>(&*part.hint))
+        for_each_attribute([&](const auto& each) {
+            if (!check_value(each, several->change, highest))
+                (several->change.*each.change).reset();
+        });
+    else
+        part.hint.reset();
+    return part;
+}
+
+AllowedHint allowed_part(const Caller& caller, const Job& job, const Hint& hint) {
+    if (change_of(hint) != AttributeChange{})
+        if (auto allowed = check_user(caller, job, "change it"); !allowed)
+            return {std::nullopt, std::move(allowed)};
+    return allowed_part(caller, hint, job.highest);
 }
 
 Hint bounded(const Caller& caller, const Job& job, const Hint& hint) {
@@ -117,7 +134,7 @@ bool counts(const Caller& caller, const Job& job, const Hint& hint) {
         const auto& of_root = by_root.*each.change;
         overrules = overrules || (value && of_root && is_above(*value, *of_root));
     });
-    return !overrules && check_hint(caller, job, hint).has_value();
+    return !overrules && allowed_part(caller, job, hint).answer.has_value();
 }
 
 Answer<void> check_focus(const Caller& caller, const Job& job) {

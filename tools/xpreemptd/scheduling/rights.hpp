@@ -6,6 +6,8 @@
 #include "jobs/job.hpp"
 #include "protocol/control.hpp"
 
+#include <optional>
+
 namespace xpreemptd {
 
 // Returns EPERM with a text for the caller where it may not.
@@ -13,7 +15,14 @@ namespace xpreemptd {
                                         const Attributes& highest);
 [[nodiscard]] Answer<void> check_change(const Caller& caller, const Job& job,
                                         const AttributeChange& change);
-[[nodiscard]] Answer<void> check_hint(const Caller& caller, const Job& job, const Hint& hint);
+// A hint about several attributes changes those that the caller may choose, and drops the others.
+struct AllowedHint {
+    std::optional<Hint> hint; // nothing: the caller may choose no part of it
+    Answer<void> answer;      // EPERM about the first attribute that was dropped
+};
+[[nodiscard]] AllowedHint allowed_part(const Caller& caller, const Hint& hint,
+                                       const Attributes& highest);
+[[nodiscard]] AllowedHint allowed_part(const Caller& caller, const Job& job, const Hint& hint);
 // Whether a hint that was taken has its effect: root may have chosen a lower band, say.
 [[nodiscard]] bool counts(const Caller& caller, const Job& job, const Hint& hint);
 [[nodiscard]] Answer<void> check_focus(const Caller& caller, const Job& job);
