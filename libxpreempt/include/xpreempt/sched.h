@@ -55,7 +55,7 @@ struct xp_sched_attributes {
  * xp_xqueue_set_attributes() - sets all attributes; -EINVAL if one is out of range
  *
  * Takes effect at once if a scheduler runs. Under XP_POLICY_DAEMON the errors of the daemon too; it
- * sets the attributes nevertheless.
+ * sets the attributes nevertheless. -EPERM if the daemon's rules reject one; the job has the others.
  */
 int xp_xqueue_set_attributes(xp_xqueue_t xqueue, const struct xp_sched_attributes *attributes);
 

@@ -183,7 +183,7 @@ bool AutomaticStreams::add(hip::Stream key) try {
         stream.set_attributes(defaults_.attributes);
         stream.set_priority(defaults_.priority);
     });
-    if (const auto updated = library_.update_daemon(); !updated)
+    if (const auto updated = library_.update_daemon(GlobalScheduling::Part::both); !updated)
         log::report(log::Level::warning,
                     "the priority or the attributes of a stream do not count: %s", refusal());
     return true;

@@ -15,6 +15,8 @@ namespace xpreempt::capi {
 
 namespace {
 
+using Answer = control::DaemonLink::Answer;
+
 std::optional<std::string> band_of(std::optional<std::int32_t> priority) {
     const std::int32_t value = priority.value_or(0);
     if (value == 0)
@@ -43,23 +45,32 @@ control::DaemonLink::Numbers numbers_of(const xqueue::Attributes& attributes) {
     return numbers;
 }
 
-Result<void> as_result(const control::DaemonLink::Answer& answer) {
+Result<void> as_result(const Answer& answer) {
     return answer ? Result<void>() : refuse_as(answer.error().error, answer.error().text);
 }
 
 } // namespace
 
-// One of both is enough: which of them counts is the policy's business.
-Result<void> GlobalScheduling::send_priority(control::DaemonLink& link,
-                                             std::optional<std::int32_t> priority) {
-    const auto banded = link.set_band(band_of(priority));
-    const auto ranked = link.set_priority(priority);
-    return ranked ? Result<void>() : as_result(banded);
+// With these errors the daemon has not looked at the value: it has too many hints or connections.
+GlobalScheduling::State GlobalScheduling::state_after(const Answer& answer) {
+    if (answer)
+        return State::taken;
+    const auto& [error, text, is_reply] = answer.error();
+    const bool is_busy = error == EAGAIN || error == EMFILE || error == EUSERS;
+    return is_reply && !is_busy ? State::rejected : State::due;
 }
 
-Result<void> GlobalScheduling::send_attributes(control::DaemonLink& link,
-                                               const xqueue::Attributes& attributes) {
-    return as_result(link.set_attributes(numbers_of(attributes)));
+// One of both is enough: which of them counts is the policy's business.
+Answer GlobalScheduling::send_priority(control::DaemonLink& link,
+                                       std::optional<std::int32_t> priority) {
+    auto banded = link.set_band(band_of(priority));
+    auto ranked = link.set_priority(priority);
+    return ranked ? ranked : banded;
+}
+
+Answer GlobalScheduling::send_attributes(control::DaemonLink& link,
+                                         const xqueue::Attributes& attributes) {
+    return link.set_attributes(numbers_of(attributes));
 }
 
 Result<void> GlobalScheduling::start(const Wanted& wanted) {
@@ -68,12 +79,17 @@ Result<void> GlobalScheduling::start(const Wanted& wanted) {
         return fail(EALREADY, Op::configure);
     auto link = std::make_unique<control::DaemonLink>(control::daemon_socket_from_environment(),
                                                       control::DaemonLink::patience_of_settings);
-    TRY(send_priority(*link, wanted.priority));
+    TRY(as_result(send_priority(*link, wanted.priority)));
     // The process is scheduled without them, too. An older daemon knows none.
+    Answer set;
     if (wanted.attributes != xqueue::Attributes{})
-        if (const auto set = send_attributes(*link, wanted.attributes); !set)
-            log::report(log::Level::warning,
-                        "the attributes of this process' streams do not count: %s", refusal());
+        set = send_attributes(*link, wanted.attributes);
+    if (!set)
+        log::report(log::Level::warning,
+                    "the attributes of this process' streams do not all count: %s",
+                    set.error().text.c_str());
+    priority_ = State::taken;
+    attributes_ = state_after(set);
     sent_ = wanted;
     link_ = std::move(link);
     return {};
@@ -91,21 +107,27 @@ bool GlobalScheduling::runs() const {
     return link_ != nullptr;
 }
 
-Result<void> GlobalScheduling::update(const Wanted& wanted) {
+Result<void> GlobalScheduling::update(const Wanted& wanted, Part set) {
     const std::lock_guard lock(mutex_);
     if (!link_)
         return {};
-    const Result<void> ranked =
-        sent_.priority == wanted.priority ? Result<void>() : send_priority(*link_, wanted.priority);
-    if (ranked)
-        sent_.priority = wanted.priority;
-    const Result<void> set = sent_.attributes == wanted.attributes
-                                 ? Result<void>()
-                                 : send_attributes(*link_, wanted.attributes);
-    // A rejected value is not sent again: a later change of the priority must not fail by it.
-    if (set || set.error().errno_value == EPERM)
-        sent_.attributes = wanted.attributes;
-    return ranked ? set : ranked;
+    // A rejected value is sent again only by a call that sets it: the rules may be others by then.
+    const auto is_to_send = [set](State state, Part part) {
+        return state == State::due || (state == State::rejected && set == part);
+    };
+    Answer ranked, attributed;
+    if (sent_.priority != wanted.priority || is_to_send(priority_, Part::priority)) {
+        ranked = send_priority(*link_, wanted.priority);
+        priority_ = state_after(ranked);
+    }
+    if (sent_.attributes != wanted.attributes || is_to_send(attributes_, Part::attributes)) {
+        attributed = send_attributes(*link_, wanted.attributes);
+        attributes_ = state_after(attributed);
+    }
+    sent_ = wanted;
+    if (set == Part::attributes || (set == Part::both && ranked))
+        return as_result(attributed);
+    return as_result(ranked);
 }
 
 } // namespace xpreempt::capi

@@ -31,18 +31,24 @@ public:
     Result<void> stop(); // ENOENT
     [[nodiscard]] bool runs() const;
 
-    // Nothing is sent if it is as before, or if it doesn't run.
-    Result<void> update(const Wanted& wanted);
+    // Sends the parts that have changed. Returns the daemon's answer about the part that the caller
+    // has set, whatever it answers about the other. Does nothing if it doesn't run.
+    enum class Part { priority, attributes, both };
+    Result<void> update(const Wanted& wanted, Part set);
 
 private:
-    static Result<void> send_priority(control::DaemonLink& link,
-                                      std::optional<std::int32_t> priority);
-    static Result<void> send_attributes(control::DaemonLink& link,
-                                        const xqueue::Attributes& attributes);
+    // Whether the daemon has a part of sent_. due: it may not have looked at it.
+    enum class State { taken, rejected, due };
+    static State state_after(const control::DaemonLink::Answer& answer);
+    static control::DaemonLink::Answer send_priority(control::DaemonLink& link,
+                                                     std::optional<std::int32_t> priority);
+    static control::DaemonLink::Answer send_attributes(control::DaemonLink& link,
+                                                       const xqueue::Attributes& attributes);
 
     mutable std::mutex mutex_;
     std::unique_ptr<control::DaemonLink> link_; // while it runs
     Wanted sent_;
+    State priority_ = State::taken, attributes_ = State::taken;
 };
 
 } // namespace xpreempt::capi

@@ -86,7 +86,9 @@ public:
     Result<void> hand_over(const Hooked& hooked, std::uint64_t handle,
                            const std::shared_ptr<xqueue::XQueue>& xqueue);
     // After a change of priorities or attributes: updates xpreemptd, if it schedules this process.
-    Result<void> update_daemon() { return global.update(wanted_of_daemon()); }
+    Result<void> update_daemon(GlobalScheduling::Part set) {
+        return global.update(wanted_of_daemon(), set);
+    }
     [[nodiscard]] GlobalScheduling::Wanted wanted_of_daemon() const {
         return {scheduling.highest_priority(), scheduling.strongest_attributes()};
     }

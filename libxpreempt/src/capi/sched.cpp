@@ -116,7 +116,7 @@ template <typename Find> int set_priority(std::int32_t priority, Find find) {
     return c_call([&](Library& library) -> Result<void> {
         TRY(check_priority(priority));
         library.rank(TRY(find(library)), [=](auto& stream) { stream.set_priority(priority); });
-        return library.update_daemon();
+        return library.update_daemon(GlobalScheduling::Part::priority);
     });
 }
 
@@ -125,7 +125,7 @@ int set_attributes(const struct xp_sched_attributes* attributes, Find find) {
     return c_call([&](Library& library) -> Result<void> {
         const Attributes checked = TRY(attributes_of(attributes));
         library.rank(TRY(find(library)), [&](auto& stream) { stream.set_attributes(checked); });
-        return library.update_daemon();
+        return library.update_daemon(GlobalScheduling::Part::attributes);
     });
 }
 

@@ -45,11 +45,13 @@ Answer answer_of(std::string_view reply) {
         return {};
     const std::string name = string_of(reply, "error");
     if (const int error = daemon_error_named(name); error != EPROTO)
-        return tl::make_unexpected(Failure{error, "xpreemptd: " + string_of(reply, "text")});
+        return tl::make_unexpected(Failure{error, "xpreemptd: " + string_of(reply, "text"), true});
     return tl::make_unexpected(
-        Failure{EPROTO, name.empty() ? "xpreemptd sent a reply that this library does not "
-                                       "understand: use a daemon and a library of the same version"
-                                     : "xpreemptd: " + name + ": " + string_of(reply, "text")});
+        Failure{EPROTO,
+                name.empty() ? "xpreemptd sent a reply that this library does not "
+                               "understand: use a daemon and a library of the same version"
+                             : "xpreemptd: " + name + ": " + string_of(reply, "text"),
+                true});
 }
 
 std::string hint(std::string_view kind, const std::string& rest = {}) {
@@ -209,7 +211,7 @@ Answer DaemonLink::set_priority(std::optional<std::int32_t> priority) {
 Answer DaemonLink::set_attributes(Numbers attributes) {
     const std::lock_guard lock(mutex_);
     auto answer = ask(attributes_hint(attributes));
-    if (is_kept(answer))
+    if (is_kept(answer) || (answer.error().is_reply && answer.error().error == EPERM))
         attributes_ = std::move(attributes);
     return answer;
 }

@@ -24,6 +24,7 @@ public:
     struct Failure {
         int error; // a positive errno
         std::string text;
+        bool is_reply = false; // of the daemon; else the connection failed
     };
     using Answer = tl::expected<void, Failure>;
 
@@ -48,7 +49,7 @@ public:
     Answer set_band(std::optional<std::string> band);
     Answer set_priority(std::optional<std::int32_t> priority);
     // The other attributes, by their keys in the protocol. Those that are missing are the job's
-    // own.
+    // own. EPERM: the daemon rejects some of them and has taken the others; so they are kept.
     using Numbers = std::vector<std::pair<std::string, std::uint64_t>>;
     Answer set_attributes(Numbers attributes);
 

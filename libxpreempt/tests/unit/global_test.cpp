@@ -8,6 +8,7 @@
 #include "base/unique_fd.hpp"
 #include "fake/fake_rocm.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -29,7 +30,7 @@ namespace {
 
 using xpreempt::UniqueFd;
 
-// Takes one connection, and rejects hints that contain `refused`.
+// Takes one connection, and rejects hints that contain one of `refused`.
 class GlobalTest : public ::testing::Test {
 protected:
     void SetUp() override {
@@ -71,7 +72,8 @@ protected:
     }
 
     void* streams[2]{};
-    std::string refused = "nothing";
+    std::vector<std::string> refused;
+    std::string error = "EPERM";
 
 private:
     void serve() {
@@ -86,10 +88,12 @@ private:
             const auto begin = text.find(R"("attributes")");
             if (begin != std::string::npos)
                 hints_.push_back(text.substr(begin + 12));
-            const std::string reply =
-                text.find(refused) == std::string::npos
-                    ? R"({"schema":1,"ok":true})"
-                    : R"({"schema":1,"ok":false,"error":"EPERM","text":"no rule"})";
+            const bool is_refused = std::ranges::any_of(refused, [&](const std::string& part) {
+                return text.find(part) != std::string::npos;
+            });
+            const std::string reply = is_refused ? R"({"schema":1,"ok":false,"error":")" + error +
+                                                       R"(","text":"no rule"})"
+                                                 : R"({"schema":1,"ok":true})";
             (void)send(client.get(), reply.data(), reply.size(), 0);
         }
     }
@@ -121,7 +125,7 @@ TEST_F(GlobalTest, attributes_from_before_the_start_are_reported_at_it) {
 }
 
 TEST_F(GlobalTest, a_process_is_scheduled_without_attributes_that_no_rule_allows) {
-    refused = "deadline_us";
+    refused = {"deadline_us"};
     EXPECT_EQ(0, set(streams[0], 0, 20'000)) << xp_last_detail();
     ASSERT_EQ(0, xp_sched_start(XP_POLICY_DAEMON)) << xp_last_detail();
     EXPECT_EQ(-EPERM, set(streams[0], 0, 10'000));
@@ -131,6 +135,43 @@ TEST_F(GlobalTest, a_process_is_scheduled_without_attributes_that_no_rule_allows
     EXPECT_EQ(0, xp_stream_get_attributes(streams[0], &attributes));
     EXPECT_EQ(10'000U, attributes.deadline_us) << "the stream has it nevertheless";
     EXPECT_EQ(0, xp_stream_set_priority(streams[0], 5)) << "the priority counts";
+}
+
+TEST_F(GlobalTest, an_attribute_is_reported_beside_a_rejected_one_of_another_stream) {
+    refused = {"deadline_us"};
+    ASSERT_EQ(0, xp_sched_start(XP_POLICY_DAEMON)) << xp_last_detail();
+    EXPECT_EQ(-EPERM, set(streams[0], 0, 20'000));
+    EXPECT_EQ(-EPERM, set(streams[1], 30, 0)) << "the answer is about all of them";
+    EXPECT_EQ(0, xp_stream_set_priority(streams[1], 5)) << xp_last_detail();
+    EXPECT_EQ((std::vector<std::string>{R"(,"deadline_us":20000})",
+                                        R"(,"deadline_us":20000,"utilization":30})"}),
+              hints());
+}
+
+TEST_F(GlobalTest, a_priority_is_set_beside_attributes_that_an_older_daemon_does_not_know) {
+    refused = {R"("attributes")"};
+    error = "EOPNOTSUPP";
+    ASSERT_EQ(0, xp_sched_start(XP_POLICY_DAEMON)) << xp_last_detail();
+    EXPECT_EQ(-EOPNOTSUPP, set(streams[0], 30, 0));
+    EXPECT_EQ(0, xp_stream_set_priority(streams[0], 5)) << xp_last_detail();
+    EXPECT_EQ(1U, hints().size()) << "they are not sent again";
+}
+
+TEST_F(GlobalTest, attributes_that_the_daemon_did_not_take_are_sent_with_the_next_change) {
+    refused = {R"("attributes")"};
+    error = "EAGAIN";
+    ASSERT_EQ(0, xp_sched_start(XP_POLICY_DAEMON)) << xp_last_detail();
+    EXPECT_EQ(-EAGAIN, set(streams[0], 30, 0));
+    EXPECT_EQ(0, xp_stream_set_priority(streams[0], 5)) << "the answer is about the priority";
+    EXPECT_EQ(2U, hints().size());
+}
+
+TEST_F(GlobalTest, attributes_are_set_beside_a_rejected_priority) {
+    refused = {R"("high")", R"("priority":5)"};
+    ASSERT_EQ(0, xp_sched_start(XP_POLICY_DAEMON)) << xp_last_detail();
+    EXPECT_EQ(-EPERM, xp_stream_set_priority(streams[0], 5));
+    EXPECT_EQ(0, set(streams[0], 30, 0)) << xp_last_detail();
+    EXPECT_EQ(-EPERM, xp_stream_set_priority(streams[0], 5)) << "the daemon is asked again";
 }
 
 } // namespace

@@ -173,6 +173,22 @@ TEST_F(DaemonLinkTest, what_was_refused_is_not_said_again) {
     EXPECT_EQ(control.hints, std::vector<Hint>{EndHint{}});
 }
 
+// The daemon has taken those that the caller may choose.
+TEST_F(DaemonLinkTest, attributes_of_which_some_were_refused_are_sent_again) {
+    control.refusal = {EPERM, "not yours"};
+    start();
+    DaemonLink link(path.string());
+    EXPECT_EQ(error_of(link.set_attributes({{"deadline_us", 1}, {"weight", 7}})), EPERM);
+    stop();
+    control.hints.clear();
+    control.refusal.error = 0;
+    start();
+    EXPECT_EQ(eventually([&] { return link.end(); }), 0);
+    stop();
+    EXPECT_EQ(control.hints,
+              (std::vector<Hint>{AttributesHint{{.weight = 7, .deadline = 1us}}, EndHint{}}));
+}
+
 TEST_F(DaemonLinkTest, link_that_had_to_leave_connects_again) {
     start(1);
     DaemonLink first(path.string()), second(path.string());
