@@ -51,14 +51,15 @@ int xp_queue_of_hsa(const void *hsa_queue, xp_queue_t *queue);
  * ends with its queue and with the process. With the hook, HIP calls that would wait for the queue
  * block outside of HIP, as after xp_stream_hold() with XP_HOLD_SHARED.
  *
- * -ENOENT if the queue was destroyed. -ETIME if the stop was not confirmed in time; then nothing is
- * held. -EOPNOTSUPP if the driver cannot stop the queue this way. -EIO if the queue is dead.
+ * -ENOSYS as xp_queue_of_id(). -ENOENT if the queue was destroyed. -ETIME if the stop was not
+ * confirmed in time; then nothing is held. -EOPNOTSUPP if the driver cannot stop the queue this way.
+ * -EIO if the queue is dead.
  */
 int xp_queue_hold(xp_queue_t queue, uint32_t flags, uint32_t timeout_ms);
 
 /**
- * xp_queue_release() - undoes one xp_queue_hold(). -ENOENT if there is none: also if the queue was
- * destroyed, because its holds ended with it
+ * xp_queue_release() - undoes one xp_queue_hold(). -ENOSYS as xp_queue_of_id(). -ENOENT if there is
+ * none: also if the queue was destroyed, because its holds ended with it
  *
  * If the driver refuses the start, a thread of the library retries it.
  */

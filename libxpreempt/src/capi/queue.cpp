@@ -45,14 +45,19 @@ std::optional<hip::QueueRecord> find(const hip::Mapping& mapping, const xp_queue
     });
 }
 
+Result<void> check_hook(const Library& library) {
+    if (library.mapping().available())
+        return {};
+    return refuse_as(ENOSYS, "libxpreempt-hook.so is not loaded, which sees the queues that "
+                             "this process creates");
+}
+
 // name: of the queue that the caller asked for, in an error message.
 template <typename Matches>
 Result<void> name_queue(const Library& library, xp_queue_t* queue, const std::string& name,
                         Matches matches) {
     TRY(check_given("queue", queue != nullptr));
-    if (!library.mapping().available())
-        return refuse_as(ENOSYS, "libxpreempt-hook.so is not loaded, which sees the queues that "
-                                 "this process creates");
+    TRY(check_hook(library));
     const auto found = find(library.mapping(), matches);
     if (!found) {
         const std::uint32_t before = library.mapping().queues_before();
@@ -108,6 +113,7 @@ int xp_queue_hold(xp_queue_t queue, uint32_t flags, uint32_t timeout_ms) {
     return c_call([&](Library& library) -> Result<void> {
         TRY(check_flags("flags", flags, XP_QUEUE_DRAIN | XP_QUEUE_FAST));
         TRY(check_range("timeout_ms", timeout_ms, 0, XP_QUEUE_MAX_TIMEOUT_MS));
+        TRY(check_hook(library));
         const auto deadline = Clock::now() + std::chrono::milliseconds(timeout_ms);
         const auto gone = [&] {
             return refuse_as(ENOENT, "KFD queue " + std::to_string(queue.kfd_queue_id) +
@@ -144,6 +150,7 @@ int xp_queue_hold(xp_queue_t queue, uint32_t flags, uint32_t timeout_ms) {
 
 int xp_queue_release(xp_queue_t queue) {
     return c_call([&](Library& library) -> Result<void> {
+        TRY(check_hook(library));
         if (library.holds().release_if_held({queue.kfd_queue_id, queue.generation}, callers()))
             return {};
         return refuse_as(ENOENT, "KFD queue " + std::to_string(queue.kfd_queue_id) +
