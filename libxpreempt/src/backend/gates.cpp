@@ -578,7 +578,7 @@ void Gates::lift_all() {
 }
 
 void Gates::end_destroy(const Call& call, bool destroyed) {
-    // HIP reuses the queue: drop this stream's holds, and all if no stream is left on it.
+    // HIP reuses the queue: drop this stream's holds, and those of all streams if none is left.
     if (destroyed && call.call_class == CallClass::stream_destroy)
         holds_.forget_stream(call.handle);
     if (state_here != nullptr)
@@ -586,7 +586,7 @@ void Gates::end_destroy(const Call& call, bool destroyed) {
             const hip::QueueRef ref = hip::ref_of(record);
             if (destroyed &&
                 mapping_.table()->streams_of(ref.kfd_queue_id, ref.generation, nullptr, 0) == 0)
-                holds_.forget(ref);
+                holds_.forget_streams(ref);
             holds_.drop_lift(ref);
         }
     if (std::exchange(all_lifted, false))

@@ -382,6 +382,12 @@ void Holds::forget(hip::QueueRef queue) {
     end_holds([=](hip::QueueRef held, const Owner&) { return held == queue; });
 }
 
+void Holds::forget_streams(hip::QueueRef queue) {
+    end_holds([=](hip::QueueRef held, const Owner& owner) {
+        return held == queue && owner != Owner::of_queue();
+    });
+}
+
 void Holds::forget(const Owner& owner) {
     end_holds([&](hip::QueueRef, const Owner& holder) { return holder == owner; });
 }

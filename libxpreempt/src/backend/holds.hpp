@@ -27,6 +27,13 @@ struct Owner {
         : stream(held_stream), object(holding_object) {}
     bool operator==(const Owner&) const = default;
 
+    // The owner of the holds of xp_queue_hold(), which are counted together. They hold the queue
+    // itself, so they end with the queue, and not with its last stream.
+    static Owner of_queue() {
+        static constexpr char object = 0;
+        return {nullptr, &object};
+    }
+
     const void* stream;
     const void* object;
 };
@@ -76,6 +83,8 @@ public:
     // Ends holds without their owners: those of a stream, or of a queue.
     void forget_stream(const void* stream);
     void forget(hip::QueueRef queue);
+    // For a queue that no stream uses any more: ends its holds except those of Owner::of_queue().
+    void forget_streams(hip::QueueRef queue);
 
     // Ends all holds of that owner.
     void forget(const Owner& owner);

@@ -21,12 +21,6 @@ constexpr std::chrono::milliseconds pause_between_questions{1};
 
 static_assert(XP_QUEUE_MAX_TIMEOUT_MS == KFD_PREEMPT_MAX_TIMEOUT_MS);
 
-// The owner of the holds of all callers: they are counted together.
-backend::Owner callers() {
-    static constexpr char object = 0;
-    return {nullptr, &object};
-}
-
 std::string text_of(const hip::QueueRecord& queue) {
     return "KFD queue " + std::to_string(queue.kfd_queue_id);
 }
@@ -128,16 +122,17 @@ int xp_queue_hold(xp_queue_t queue, uint32_t flags, uint32_t timeout_ms) {
         backend::Holds& holds = library.holds();
         const auto type =
             (flags & XP_QUEUE_DRAIN) != 0 ? backend::StopType::drain : backend::StopType::save;
-        TRY(holds.hold_with(*record, type, {timeout_ms, (flags & XP_QUEUE_FAST) != 0}, callers()));
+        TRY(holds.hold_with(*record, type, {timeout_ms, (flags & XP_QUEUE_FAST) != 0},
+                            backend::Owner::of_queue()));
         const hip::QueueRef ref = hip::ref_of(*record);
         // Gates ends the holds that are there when the queue is destroyed.
         if (!find(library.mapping(), queue)) {
-            holds.release_if_held(ref, callers());
+            holds.release_if_held(ref, backend::Owner::of_queue());
             return gone();
         }
         while (timeout_ms != 0 && holds.is_late(ref)) {
             if (Clock::now() >= deadline) {
-                holds.release_if_held(ref, callers());
+                holds.release_if_held(ref, backend::Owner::of_queue());
                 return refuse_as(ETIME, text_of(*record) + " did not stop within " +
                                             std::to_string(timeout_ms) +
                                             " ms; it is not held any more");
@@ -151,7 +146,8 @@ int xp_queue_hold(xp_queue_t queue, uint32_t flags, uint32_t timeout_ms) {
 int xp_queue_release(xp_queue_t queue) {
     return c_call([&](Library& library) -> Result<void> {
         TRY(check_hook(library));
-        if (library.holds().release_if_held({queue.kfd_queue_id, queue.generation}, callers()))
+        if (library.holds().release_if_held({queue.kfd_queue_id, queue.generation},
+                                            backend::Owner::of_queue()))
             return {};
         return refuse_as(ENOENT, "KFD queue " + std::to_string(queue.kfd_queue_id) +
                                      " is not held by xp_queue_hold(), or was destroyed");

@@ -20,6 +20,7 @@
 extern "C" {
 int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
 int hipStreamCreate(void** stream);
+int hipStreamDestroy(void* stream);
 }
 
 namespace {
@@ -154,6 +155,24 @@ TEST_F(QueueTest, a_release_by_id_leaves_the_hold_of_a_stream) {
     EXPECT_TRUE(stopped(info.kfd_queue_id));
     EXPECT_EQ(0, xp_stream_release(stream));
     EXPECT_FALSE(stopped(info.kfd_queue_id));
+}
+
+// HIP gives the queue to a later stream.
+TEST_F(QueueTest, a_hold_outlasts_the_last_stream_of_its_queue) {
+    void* stream = nullptr;
+    ASSERT_EQ(0, hipStreamCreate(&stream));
+    ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, stream));
+    xp_stream_info info{};
+    info.sz = sizeof info;
+    ASSERT_EQ(0, xp_stream_query(stream, &info));
+    const xp_queue_t queue{info.kfd_queue_id, info.generation};
+    ASSERT_EQ(0, xp_queue_hold(queue, 0, 0)) << xp_last_detail();
+    ASSERT_EQ(0, xp_stream_hold(stream, 0, nullptr)) << xp_last_detail();
+    ASSERT_EQ(0, hipStreamDestroy(stream));
+    EXPECT_FALSE(fake_hip()->destroyed_held) << "HIP waited for the stream's work";
+    EXPECT_TRUE(stopped(info.kfd_queue_id));
+    EXPECT_EQ(0, xp_queue_release(queue)) << xp_last_detail();
+    EXPECT_FALSE(stopped(info.kfd_queue_id)) << "the stream's own hold ended with it";
 }
 
 TEST_F(QueueTest, a_hold_ends_with_its_queue_and_not_with_the_next_one_of_that_id) {
