@@ -118,10 +118,11 @@ Gates::Gates(const hip::Mapping& mapping, Holds& holds, QueueOrder& order, Direc
 
 // With no queue held, a call whose state need not be recorded costs one atomic load.
 void Gates::choose_gate() {
-    static constexpr hook::Gate idle{sizeof(hook::Gate), 0, always, before, after, end_queue};
-    static constexpr hook::Gate direct{sizeof(hook::Gate), 0, while_direct, before, after,
-                                       end_queue};
-    static constexpr hook::Gate held{sizeof(hook::Gate), 0, while_held, before, after, end_queue};
+    static constexpr auto gate_of = [](std::uint64_t classes) {
+        return hook::Gate{sizeof(hook::Gate), 0, classes, before, after, queue_ends, queue_ended};
+    };
+    static constexpr hook::Gate idle = gate_of(always), direct = gate_of(while_direct),
+                                held = gate_of(while_held);
     if (!mapping_.available())
         return;
     const std::lock_guard lock(gate_mutex_);

@@ -87,7 +87,9 @@ private:
 
     static void before(const hook::Call* call);
     static void after(const hook::Call* call, int error);
-    static void end_queue(std::uint32_t kfd_queue_id, std::uint32_t generation);
+    static void queue_ends(std::uint32_t kfd_queue_id, std::uint32_t generation);
+    static void queue_ended(std::uint32_t kfd_queue_id, std::uint32_t generation,
+                            std::uint32_t destroyed);
     void enter(const hook::Call& call);
     void enter_held(const hook::Call& call);
     void enter_direct(const hook::Call& call);

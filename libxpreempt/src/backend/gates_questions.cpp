@@ -22,12 +22,19 @@ Result<void> wait_for_marker(const Result<std::shared_ptr<xqueue::Marker>>& mark
 
 } // namespace
 
-// Called in a thread of the program, perhaps inside HIP or ROCr.
-void Gates::end_queue(std::uint32_t kfd_queue_id, std::uint32_t generation) {
+// Both are called in a thread of the program, perhaps inside HIP or ROCr. With no queue held, too:
+// another thread may be stopping this one.
+void Gates::queue_ends(std::uint32_t kfd_queue_id, std::uint32_t generation) {
     const CallerState state;
-    if (Gates* gates = the_gates.load(std::memory_order_acquire);
-        gates != nullptr && gates->holds_.any())
-        gates->holds_.forget({kfd_queue_id, generation});
+    if (Gates* gates = the_gates.load(std::memory_order_acquire); gates != nullptr)
+        gates->holds_.begin_destroy({kfd_queue_id, generation});
+}
+
+void Gates::queue_ended(std::uint32_t kfd_queue_id, std::uint32_t generation,
+                        std::uint32_t destroyed) {
+    const CallerState state;
+    if (Gates* gates = the_gates.load(std::memory_order_acquire); gates != nullptr)
+        gates->holds_.end_destroy({kfd_queue_id, generation}, destroyed != 0);
 }
 
 Result<std::shared_ptr<xqueue::Marker>> Gates::mark(hip::Stream key, hip::Stream handle,

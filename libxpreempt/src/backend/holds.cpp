@@ -63,9 +63,14 @@ Holds::Hold& Holds::entry_of(const hip::QueueRecord& queue, StopType type) {
     return hold;
 }
 
-bool Holds::is_dead(hip::QueueRef queue) const {
-    const auto entry = holds_.find(queue);
-    return entry != holds_.end() && entry->second.dead;
+// Returns why the queue cannot be held. With the mutex, so that begin_destroy() finds each hold
+// that began before the program marked the queue.
+Result<void> Holds::check(const hip::QueueRecord& queue) const {
+    const hip::QueueRef ref = hip::ref_of(queue);
+    const auto entry = holds_.find(ref);
+    if (shut_ || (entry != holds_.end() && entry->second.dead))
+        return fail(shut_ ? ESHUTDOWN : EIO, Op::preempt_queue, queue.kfd_queue_id);
+    return mapping_ != nullptr ? mapping_->check(ref) : Result<void>();
 }
 
 // Adds the owner to the queues that aren't dead. Without memory it returns false and adds none.
@@ -276,8 +281,7 @@ Result<void> Holds::hold(std::span<const hip::QueueRecord> queues, StopType type
     {
         const std::lock_guard lock(mutex_);
         for (const hip::QueueRecord& queue : queues)
-            if (shut_ || is_dead(hip::ref_of(queue)))
-                return fail(shut_ ? ESHUTDOWN : EIO, Op::preempt_queue, queue.kfd_queue_id);
+            TRY(check(queue));
         if (!add(queues, type, owner)) {
             settle();
             return fail(ENOMEM, Op::allocate);
@@ -300,8 +304,7 @@ Result<void> Holds::hold_with(const hip::QueueRecord& queue, StopType type,
     Result<void> held;
     {
         const std::lock_guard lock(mutex_);
-        if (shut_ || is_dead(ref))
-            return fail(shut_ ? ESHUTDOWN : EIO, Op::preempt_queue, queue.kfd_queue_id);
+        TRY(check(queue));
         if (!add({&queue, 1}, type, owner)) {
             settle();
             return fail(ENOMEM, Op::allocate);
@@ -343,6 +346,9 @@ void Holds::exchange(std::span<const hip::QueueRecord> to_hold,
     {
         const std::lock_guard lock(mutex_);
         const bool added = !shut_ && add(to_hold, StopType::save, owner);
+        for (const hip::QueueRecord& queue : to_hold)
+            if (added && !check(queue))
+                drop(hip::ref_of(queue), owner);
         for (const hip::QueueRecord& queue : to_release)
             drop(hip::ref_of(queue), owner);
         if (!agree() && added) {
@@ -378,10 +384,6 @@ void Holds::forget_stream(const void* stream) {
     end_holds([=](hip::QueueRef, const Owner& owner) { return owner.stream == stream; });
 }
 
-void Holds::forget(hip::QueueRef queue) {
-    end_holds([=](hip::QueueRef held, const Owner&) { return held == queue; });
-}
-
 void Holds::forget_streams(hip::QueueRef queue) {
     end_holds([=](hip::QueueRef held, const Owner& owner) {
         return held == queue && owner != Owner::of_queue();
@@ -390,6 +392,43 @@ void Holds::forget_streams(hip::QueueRef queue) {
 
 void Holds::forget(const Owner& owner) {
     end_holds([&](hip::QueueRef, const Owner& holder) { return holder == owner; });
+}
+
+void Holds::begin_destroy(hip::QueueRef queue) {
+    {
+        const std::lock_guard lock(mutex_);
+        const auto entry = holds_.find(queue);
+        if (entry == holds_.end())
+            return;
+        Hold& hold = entry->second;
+        ++hold.lifts; // keeps the entry in agree()
+        hold.changed = true;
+        (void)agree();
+        --hold.lifts;
+        hold.ending = true;
+        settle();
+    }
+    notify_changed();
+}
+
+// Another thread may have destroyed the queue although this destruction failed.
+void Holds::end_destroy(hip::QueueRef queue, bool destroyed) {
+    {
+        const std::lock_guard lock(mutex_);
+        const auto entry = holds_.find(queue);
+        if (entry == holds_.end())
+            return;
+        const auto there = mapping_ != nullptr ? mapping_->check(queue) : Result<void>();
+        if (destroyed || (!there && there.error().errno_value == ESTALE)) {
+            holds_.erase(entry);
+            settle();
+        } else {
+            entry->second.ending = false;
+            entry->second.changed = true;
+            (void)agree();
+        }
+    }
+    notify_changed();
 }
 
 bool Holds::lift(const hip::QueueRecord& queue) {

@@ -53,11 +53,14 @@ struct StopCounters {
 // takes memory, to end one takes none.
 class Holds {
 public:
-    explicit Holds(Transport& transport) : transport_(transport) {}
+    // mapping: knows which queues are gone or being destroyed; null: all are there.
+    explicit Holds(Transport& transport, const hip::Mapping* mapping = nullptr)
+        : transport_(transport), mapping_(mapping) {}
 
     // Holds all queues, or on failure none that was not held before; a queue may occur more than
-    // once. Returns EIO if a queue is dead, ESHUTDOWN if the process ends, ENOMEM without memory.
-    // A stop that the driver confirms late is a hold, see is_late().
+    // once. Returns EIO if a queue is dead, ESTALE if it is gone, EBUSY while it is destroyed,
+    // ESHUTDOWN if the process ends, ENOMEM without memory. A stop that the driver confirms late is
+    // a hold, see is_late().
     Result<void> hold(std::span<const hip::QueueRecord> queues, StopType type, const Owner& owner);
     Result<void> hold(const hip::QueueRecord& queue, StopType type, const Owner& owner) {
         return hold({&queue, 1}, type, owner);
@@ -80,11 +83,15 @@ public:
     void exchange(std::span<const hip::QueueRecord> to_hold,
                   std::span<const hip::QueueRecord> to_release, const Owner& owner);
 
-    // Ends holds without their owners: those of a stream, or of a queue.
+    // Ends holds without their owners: those of a stream.
     void forget_stream(const void* stream);
-    void forget(hip::QueueRef queue);
     // For a queue that no stream uses any more: ends its holds except those of Owner::of_queue().
     void forget_streams(hip::QueueRef queue);
+
+    // Around the destruction of a queue. The first call starts the queue; between the two none is
+    // made to the driver for it. If it was destroyed its holds end, otherwise they stop it again.
+    void begin_destroy(hip::QueueRef queue);
+    void end_destroy(hip::QueueRef queue, bool destroyed);
 
     // Ends all holds of that owner.
     void forget(const Owner& owner);
@@ -133,16 +140,17 @@ private:
         bool unsure = false;   // the driver's answer was lost: stopped may be wrong
         bool reported = false; // its start was refused
         bool changed = false;  // for agree()
+        bool ending = false;   // the program is destroying it
         bool dead = false;     // and not to be touched again
         Error death{};         // to be reported; errno_value 0: none
-        [[nodiscard]] bool wants_stop() const { return !owners.empty() && lifts == 0; }
+        [[nodiscard]] bool wants_stop() const { return !owners.empty() && lifts == 0 && !ending; }
         [[nodiscard]] bool is_due() const { return wants_stop() != stopped || unsure; }
-        [[nodiscard]] bool is_to_switch() const { return changed && is_due() && !dead; }
+        [[nodiscard]] bool is_to_switch() const { return changed && is_due() && !dead && !ending; }
     };
     using Queues = std::vector<hip::QueueRecord>;
 
     Hold& entry_of(const hip::QueueRecord& queue, StopType type);
-    [[nodiscard]] bool is_dead(hip::QueueRef queue) const;
+    [[nodiscard]] Result<void> check(const hip::QueueRecord& queue) const;
     bool add(std::span<const hip::QueueRecord> queues, StopType type, const Owner& owner) noexcept;
     bool drop(hip::QueueRef queue, const Owner& owner);
     template <typename Ends> void end_holds(Ends ends);
@@ -157,6 +165,7 @@ private:
     void notify_changed() const noexcept;
 
     Transport& transport_;
+    const hip::Mapping* const mapping_;
     std::function<void()> changed_;
     std::atomic<std::uint32_t> num_held_{0}, num_due_{0};
     std::recursive_mutex died_mutex_; // before mutex_; that function may end the process

@@ -139,7 +139,7 @@ bool Library::forked() {
 Library::Library()
     : mapping_(hip::Mapping::of_process()),
       selected_(backend::select_transport(mapping_, wanted_transport())),
-      holds_(*selected_.transport), order_(mapping_, holds_),
+      holds_(*selected_.transport, &mapping_), order_(mapping_, holds_),
       gates_(
           mapping_, holds_, order_, direct_, [this] { return hip(); },
           [this](hip::Stream key, bool surely) { begin_capture(key, surely); },

@@ -109,7 +109,7 @@ int xp_queue_hold(xp_queue_t queue, uint32_t flags, uint32_t timeout_ms) {
         TRY(check_range("timeout_ms", timeout_ms, 0, XP_QUEUE_MAX_TIMEOUT_MS));
         TRY(check_hook(library));
         const auto deadline = Clock::now() + std::chrono::milliseconds(timeout_ms);
-        const auto gone = [&] {
+        const auto gone = [&]() -> Result<void> {
             return refuse_as(ENOENT, "KFD queue " + std::to_string(queue.kfd_queue_id) +
                                          " of generation " + std::to_string(queue.generation) +
                                          " was destroyed or never existed");
@@ -122,17 +122,17 @@ int xp_queue_hold(xp_queue_t queue, uint32_t flags, uint32_t timeout_ms) {
         backend::Holds& holds = library.holds();
         const auto type =
             (flags & XP_QUEUE_DRAIN) != 0 ? backend::StopType::drain : backend::StopType::save;
-        TRY(holds.hold_with(*record, type, {timeout_ms, (flags & XP_QUEUE_FAST) != 0},
-                            backend::Owner::of_queue()));
-        const hip::QueueRef ref = hip::ref_of(*record);
-        // Gates ends the holds that are there when the queue is destroyed.
-        if (!find(library.mapping(), queue)) {
-            holds.release_if_held(ref, backend::Owner::of_queue());
-            return gone();
+        const auto owner = backend::Owner::of_queue();
+        const auto held =
+            holds.hold_with(*record, type, {timeout_ms, (flags & XP_QUEUE_FAST) != 0}, owner);
+        if (!held) {
+            const int error = held.error().errno_value;
+            return error == ENOENT || error == ESTALE ? gone() : held;
         }
+        const hip::QueueRef ref = hip::ref_of(*record);
         while (timeout_ms != 0 && holds.is_late(ref)) {
             if (Clock::now() >= deadline) {
-                holds.release_if_held(ref, backend::Owner::of_queue());
+                holds.release_if_held(ref, owner);
                 return refuse_as(ETIME, text_of(*record) + " did not stop within " +
                                             std::to_string(timeout_ms) +
                                             " ms; it is not held any more");

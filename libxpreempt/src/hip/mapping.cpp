@@ -53,6 +53,11 @@ Result<QueueRecord> Mapping::queue_of(Stream stream) const {
     return record;
 }
 
+Result<void> Mapping::check(QueueRef queue) const {
+    const int answer = available() ? table_->check_queue(queue.kfd_queue_id, queue.generation) : 0;
+    return answer == 0 ? Result<void>() : fail(-answer, Op::preempt_queue, queue.kfd_queue_id);
+}
+
 std::vector<Stream> Mapping::streams_of(QueueRef queue) const {
     if (!available())
         return {};

@@ -77,6 +77,9 @@ public:
     // By DMA engine and not complete, oldest first.
     std::vector<CopyRecord> copies() const;
 
+    // EBUSY: the program is destroying the queue. ESTALE: the queue is gone.
+    [[nodiscard]] Result<void> check(QueueRef queue) const;
+
     std::vector<QueueRecord> queues() const;
 
     // One for each of queues(); of the same ones only while no queue is made or destroyed.

@@ -142,22 +142,37 @@ int create_queue(int fd, unsigned long request, void* argument) {
     return 0;
 }
 
-// The holds of the queue end first: KFD gives its id to the next queue.
-void end_holds_of(std::uint32_t kfd_queue_id) {
-    constexpr std::uint32_t needed = offsetof(Gate, queue_ends) + sizeof(Gate::queue_ends);
+// The library's gate if it has the member that ends at this byte.
+const Gate* gate_with(std::size_t end_of_member) {
     const Gate* holder = gate.load(std::memory_order_acquire);
-    QueueRecord record{};
-    if (holder != nullptr && holder->bytes >= needed && holder->queue_ends != nullptr &&
-        find_queue(kfd_queue_id, record))
-        holder->queue_ends(kfd_queue_id, record.generation);
+    return holder != nullptr && holder->bytes >= end_of_member ? holder : nullptr;
+}
+constexpr std::size_t end_of_queue_ends = offsetof(Gate, queue_ends) + sizeof(Gate::queue_ends);
+constexpr std::size_t end_of_queue_ended = offsetof(Gate, queue_ended) + sizeof(Gate::queue_ended);
+
+// After these errors KFD has freed the queue and its id.
+bool is_destroyed(int answer) {
+    return answer == 0 || answer == -ETIME || answer == -EIO;
 }
 
+// KFD gives the id to the next queue. So the library makes no call for this one from here on,
+// unless the driver refuses.
 int destroy_queue(int fd, unsigned long request, void* argument) {
-    end_holds_of(static_cast<const kfd::DestroyQueueArgs*>(argument)->queue_id);
-    const MutexLock lock(update_mutex);
-    const int answer = real_kfd_ioctl(fd, request, argument);
-    if (answer == 0)
-        drop_queue(static_cast<kfd::DestroyQueueArgs*>(argument)->queue_id);
+    const std::uint32_t id = static_cast<const kfd::DestroyQueueArgs*>(argument)->queue_id;
+    const std::uint32_t generation = begin_destroy_queue(id);
+    if (const Gate* holder = gate_with(end_of_queue_ends);
+        holder != nullptr && holder->queue_ends != nullptr && generation != 0)
+        holder->queue_ends(id, generation);
+    int answer = 0;
+    {
+        const MutexLock lock(update_mutex);
+        answer = real_kfd_ioctl(fd, request, argument);
+        end_destroy_queue(id, is_destroyed(answer));
+    }
+    // Without the lock: the library has its own ones before this one.
+    if (const Gate* holder = gate_with(end_of_queue_ended);
+        holder != nullptr && holder->queue_ended != nullptr && generation != 0)
+        holder->queue_ended(id, generation, is_destroyed(answer) ? 1U : 0U);
     return answer;
 }
 

@@ -29,6 +29,7 @@ struct QueueSlot {
     bool ring_in_vram;
     bool seen;                 // a packet of it
     bool seen_in_hip_call;     // inside a HIP call that the hook interposes
+    bool ending;               // the host is destroying it
     std::uint32_t num_streams; // slots with the queue in `seen`
     QueueRecord record;
 };
@@ -224,7 +225,7 @@ void add_queue(const QueueRecord& record, bool ring_in_vram) {
     for (QueueSlot& slot : queue_slots) {
         if (slot.live)
             continue;
-        slot = QueueSlot{true, ring_in_vram, false, false, 0, record};
+        slot = QueueSlot{true, ring_in_vram, false, false, false, 0, record};
         slot.record.generation = ++generations;
         queue_slots_used = std::max<std::size_t>(queue_slots_used, &slot - queue_slots + 1);
         note_gpu(record.gpu_id);
@@ -234,9 +235,23 @@ void add_queue(const QueueRecord& record, bool ring_in_vram) {
     num_overflows.fetch_add(1, std::memory_order_relaxed);
 }
 
-void drop_queue(std::uint32_t kfd_queue_id) {
+std::uint32_t begin_destroy_queue(std::uint32_t kfd_queue_id) {
     const MutexLock lock(table_mutex);
-    if (const int slot = live_slot(kfd_queue_id); slot >= 0)
+    const int slot = live_slot(kfd_queue_id);
+    if (slot < 0)
+        return 0;
+    queue_slots[slot].ending = true;
+    return queue_slots[slot].record.generation;
+}
+
+void end_destroy_queue(std::uint32_t kfd_queue_id, bool destroyed) {
+    const MutexLock lock(table_mutex);
+    const int slot = live_slot(kfd_queue_id);
+    if (slot >= 0)
+        queue_slots[slot].ending = false;
+    if (!destroyed)
+        return;
+    if (slot >= 0)
         clear_queue_slot(static_cast<std::size_t>(slot));
     next_epoch();
 }
@@ -537,6 +552,12 @@ int table_is_elsewhere(const void* stream) {
     return slot != nullptr && is_elsewhere(*slot, device) ? 1 : 0;
 }
 
+int table_check_queue(std::uint32_t kfd_queue_id, std::uint32_t generation) {
+    const MutexLock lock(table_mutex);
+    const int queue = live_slot(kfd_queue_id, generation);
+    return queue < 0 ? -ESTALE : queue_slots[queue].ending ? -EBUSY : 0;
+}
+
 constexpr Table table{
     sizeof(Table),     table_queues,       table_stream_queue, table_streams_of,
     real_kfd_ioctl,    table_begin_update, table_end_update,   table_overflows,
@@ -544,7 +565,7 @@ constexpr Table table{
     queues_before,     log_packets,        table_streams,      table_begin_reading,
     table_end_reading, unfinished_copies,  in_event_thread,    call_packets,
     table_rings,       device_of_null,     table_birth_of,     table_is_elsewhere,
-    library_runtime};
+    library_runtime,   table_check_queue};
 
 } // namespace
 

@@ -18,8 +18,11 @@ constexpr std::size_t max_streams = 4096;
 extern pthread_mutex_t update_mutex;
 
 void add_queue(const QueueRecord& record, bool ring_in_vram); // generation is filled in here
-void drop_queue(std::uint32_t kfd_queue_id);                  // the live one of that id
 bool find_queue(std::uint32_t kfd_queue_id, QueueRecord& out);
+// Marks the live queue of that id as one that is being destroyed. Returns its generation, 0 if
+// there is none. The second call removes the mark, and the queue if it was destroyed.
+std::uint32_t begin_destroy_queue(std::uint32_t kfd_queue_id);
+void end_destroy_queue(std::uint32_t kfd_queue_id, bool destroyed);
 void change_queue(const QueueRecord& record, bool ring_in_vram); // by id and generation
 void forget_file(int fd);
 

@@ -77,6 +77,9 @@ struct Gate {
     void (*after)(const Call* call, int error) = nullptr;
     // Before a queue is destroyed, inside a HIP call or not. May be null.
     void (*queue_ends)(std::uint32_t kfd_queue_id, std::uint32_t generation) = nullptr;
+    // After that; destroyed is 0 if the driver has refused. May be null.
+    void (*queue_ended)(std::uint32_t kfd_queue_id, std::uint32_t generation,
+                        std::uint32_t destroyed) = nullptr;
 };
 
 // The AQL packets that some calls of one thread reserved.
@@ -205,6 +208,9 @@ struct Table {
     // The HIP runtime that the library works with, for dlsym(): the one that was called first.
     // null: none is loaded.
     void* (*runtime)();
+
+    // EBUSY: the host is destroying the queue. ESTALE: the queue is gone.
+    int (*check_queue)(std::uint32_t kfd_queue_id, std::uint32_t generation);
 };
 
 } // namespace xpreempt::hook

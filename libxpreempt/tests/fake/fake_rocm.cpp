@@ -69,6 +69,7 @@ unsigned next_pooled;
 int kfd_fd = -1;
 
 int handle(unsigned long request, void* argument) {
+    fake::before(driver.told, _IOC_NR(request));
     const std::lock_guard lock(driver.mutex);
     switch (_IOC_NR(request)) {
     case xpreempt::kfd::nr_create_queue: {
@@ -87,8 +88,9 @@ int handle(unsigned long request, void* argument) {
         return 0;
     }
     case xpreempt::kfd::nr_destroy_queue:
-        driver.used[static_cast<xpreempt::kfd::DestroyQueueArgs*>(argument)->queue_id] = false;
-        return 0;
+        return fake::destroy(
+            driver.told,
+            driver.used[static_cast<xpreempt::kfd::DestroyQueueArgs*>(argument)->queue_id]);
     case xpreempt::kfd::nr_update_queue: {
         if (driver.told.lost)
             return -EACCES;

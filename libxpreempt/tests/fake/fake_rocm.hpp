@@ -25,6 +25,8 @@ struct Driver {
     bool fail_free = false; // FREE_MEMORY_OF_GPU fails
     // The next ones: stops are confirmed late, see Queue::pending; stops or starts are refused.
     std::atomic<unsigned> late_stops{0}, refused_stops{0}, refused_starts{0};
+    std::atomic<int> refused_destroy{0};   // errno of the next DESTROY_QUEUE; 0: it is made
+    void (*in_destroy)() = nullptr;        // called in DESTROY_QUEUE before the driver looks at it
     std::atomic<unsigned> late_answers{0}; // answer: how often a stop was not confirmed
     std::atomic<unsigned> switches{0};     // answer: calls of SWITCH
     // Not 0: of four stops and starts, about one is refused, one is late (a stop, for as long as

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "fake/fake_rocm.hpp"
+#include "kfd/queue_ioctls.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -22,6 +23,18 @@ inline bool takes_one(std::atomic<unsigned>& number) {
     while (left > 0 && !number.compare_exchange_weak(left, left - 1)) {
     }
     return left > 0;
+}
+
+inline void before(const Driver& told, unsigned number) {
+    if (number == xpreempt::kfd::nr_destroy_queue && told.in_destroy != nullptr)
+        told.in_destroy();
+}
+
+// As KFD: after ETIME and EIO the queue is gone nevertheless.
+inline int destroy(Driver& told, bool& used) {
+    const int error = told.refused_destroy.exchange(0);
+    used = used && error != 0 && error != ETIME && error != EIO;
+    return -error;
 }
 
 // The next number of a small generator.

@@ -98,10 +98,82 @@ TEST_F(HoldsTest, a_destroyed_streams_hold_ends_and_others_stay) {
     EXPECT_EQ("-", script.told);
     release(&first); // nothing is left of it
     EXPECT_EQ(1U, holds.count(hip::ref_of(queue)));
-    holds.forget(hip::ref_of(queue));
+    holds.forget_streams(hip::ref_of(queue));
     EXPECT_EQ("-+", script.told);
     release(&second);
     EXPECT_EQ("-+", script.told);
+}
+
+TEST_F(HoldsTest, a_destroyed_queue_runs_and_is_forgotten) {
+    ASSERT_TRUE(hold(&first));
+    holds.begin_destroy(hip::ref_of(queue));
+    EXPECT_EQ("-+", script.told);
+    holds.lift_all(true);
+    holds.lift_all(false);
+    EXPECT_EQ("-+", script.told) << "it may be gone";
+    holds.end_destroy(hip::ref_of(queue), true);
+    EXPECT_FALSE(holds.any());
+    release(&first);
+    EXPECT_EQ("-+", script.told);
+}
+
+TEST_F(HoldsTest, a_queue_whose_destruction_is_refused_is_held_again) {
+    ASSERT_TRUE(hold(&first));
+    holds.begin_destroy(hip::ref_of(queue));
+    holds.end_destroy(hip::ref_of(queue), false);
+    EXPECT_EQ("-+-", script.told);
+    release(&first);
+    EXPECT_EQ("-+-+", script.told);
+    EXPECT_FALSE(holds.any());
+}
+
+TEST_F(HoldsTest, a_refused_start_of_a_queue_is_repeated_only_until_it_is_destroyed) {
+    ASSERT_TRUE(hold(&first));
+    script.errno_value = EBUSY;
+    holds.begin_destroy(hip::ref_of(queue));
+    EXPECT_FALSE(holds.retry());
+    EXPECT_EQ("-+", script.told);
+    holds.end_destroy(hip::ref_of(queue), true);
+    EXPECT_TRUE(holds.retry());
+    EXPECT_EQ("-+", script.told);
+}
+
+// The answer of Table::check_queue.
+int answer_of_check = 0;
+
+// Another thread has found the queue before.
+TEST_F(HoldsTest, a_queue_that_is_gone_or_being_destroyed_is_not_held) {
+    hook::Table table{};
+    table.check_queue = [](std::uint32_t, std::uint32_t) { return answer_of_check; };
+    const hip::Mapping mapping(&table);
+    Holds checked(script, &mapping);
+    for (const int error : {EBUSY, ESTALE}) {
+        answer_of_check = -error;
+        const auto held = checked.hold(queue, StopType::save, &first);
+        ASSERT_FALSE(held);
+        EXPECT_EQ(error, held.error().errno_value);
+        EXPECT_FALSE(checked.hold_with(queue, StopType::save, {}, &first));
+        checked.exchange({&queue, 1}, {}, &first);
+    }
+    EXPECT_EQ("", script.told);
+    EXPECT_FALSE(checked.any());
+    answer_of_check = 0;
+    EXPECT_TRUE(checked.hold(queue, StopType::save, &first));
+}
+
+// Two threads destroy it: one does, and the driver refuses the other.
+TEST_F(HoldsTest, a_queue_that_another_thread_has_destroyed_is_not_held_again) {
+    hook::Table table{};
+    table.check_queue = [](std::uint32_t, std::uint32_t) { return answer_of_check; };
+    const hip::Mapping mapping(&table);
+    Holds checked(script, &mapping);
+    answer_of_check = 0;
+    ASSERT_TRUE(checked.hold(queue, StopType::save, &first));
+    checked.begin_destroy(hip::ref_of(queue));
+    answer_of_check = -ESTALE;
+    checked.end_destroy(hip::ref_of(queue), false);
+    EXPECT_EQ("-+", script.told);
+    EXPECT_FALSE(checked.any());
 }
 
 // EFAULT: the driver may have stopped the queue, or not.

@@ -8,6 +8,7 @@
 #include "kfd/queue_ioctls.hpp"
 #include "unit/until.hpp"
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <fcntl.h>
@@ -15,6 +16,8 @@
 #include <linux/ioctl.h>
 #include <string>
 #include <sys/ioctl.h>
+#include <thread>
+#include <utility>
 #include <vector>
 
 extern "C" {
@@ -50,9 +53,13 @@ struct RawQueue {
     RawQueue(const RawQueue&) = delete;
     RawQueue& operator=(const RawQueue&) = delete;
     void destroy() {
-        kfd::DestroyQueueArgs args{id, 0};
-        EXPECT_EQ(0, ioctl(fd, _IOWR('K', kfd::nr_destroy_queue, args), &args));
+        EXPECT_EQ(0, try_destroy());
         exists = false;
+    }
+    // Returns the errno.
+    [[nodiscard]] int try_destroy() const {
+        kfd::DestroyQueueArgs args{id, 0};
+        return ioctl(fd, _IOWR('K', kfd::nr_destroy_queue, args), &args) == 0 ? 0 : errno;
     }
 
     alignas(64) unsigned char hsa_queue[256]{};
@@ -68,6 +75,16 @@ protected:
         xp_queue_t queue{};
         EXPECT_EQ(0, xp_queue_of_id(id, &queue)) << xp_last_detail();
         return queue;
+    }
+    // A stream with work, and the name of its queue.
+    static std::pair<void*, xp_queue_t> stream_with_queue() {
+        void* stream = nullptr;
+        EXPECT_EQ(0, hipStreamCreate(&stream));
+        EXPECT_EQ(0, hipMemsetAsync(nullptr, 0, 4, stream));
+        xp_stream_info info{};
+        info.sz = sizeof info;
+        EXPECT_EQ(0, xp_stream_query(stream, &info)) << xp_last_detail();
+        return {stream, {info.kfd_queue_id, info.generation}};
     }
     static bool stopped(std::uint32_t id) { return fake_driver()->queues[id].is_stopped(); }
 };
@@ -159,20 +176,88 @@ TEST_F(QueueTest, a_release_by_id_leaves_the_hold_of_a_stream) {
 
 // HIP gives the queue to a later stream.
 TEST_F(QueueTest, a_hold_outlasts_the_last_stream_of_its_queue) {
-    void* stream = nullptr;
-    ASSERT_EQ(0, hipStreamCreate(&stream));
-    ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, stream));
-    xp_stream_info info{};
-    info.sz = sizeof info;
-    ASSERT_EQ(0, xp_stream_query(stream, &info));
-    const xp_queue_t queue{info.kfd_queue_id, info.generation};
+    const auto [stream, queue] = stream_with_queue();
     ASSERT_EQ(0, xp_queue_hold(queue, 0, 0)) << xp_last_detail();
     ASSERT_EQ(0, xp_stream_hold(stream, 0, nullptr)) << xp_last_detail();
     ASSERT_EQ(0, hipStreamDestroy(stream));
     EXPECT_FALSE(fake_hip()->destroyed_held) << "HIP waited for the stream's work";
-    EXPECT_TRUE(stopped(info.kfd_queue_id));
+    EXPECT_TRUE(stopped(queue.kfd_queue_id));
     EXPECT_EQ(0, xp_queue_release(queue)) << xp_last_detail();
-    EXPECT_FALSE(stopped(info.kfd_queue_id)) << "the stream's own hold ended with it";
+    EXPECT_FALSE(stopped(queue.kfd_queue_id)) << "the stream's own hold ended with it";
+}
+
+// The id of the queue is that of the next one then.
+TEST_F(QueueTest, a_hold_that_begins_while_its_queue_is_destroyed_is_rejected) {
+    if (!fake_driver()->patched)
+        return;
+    RawQueue old;
+    static xp_queue_t queue;
+    static std::atomic<int> answer;
+    static std::thread holding;
+    queue = of_id(old.id);
+    answer = 1;
+    fake_driver()->in_destroy = [] {
+        holding = std::thread([] { answer = xp_queue_hold(queue, 0, 0); });
+        test::until([] { return answer != 1 || stopped(queue.kfd_queue_id); });
+    };
+    old.destroy();
+    fake_driver()->in_destroy = nullptr;
+    holding.join();
+    EXPECT_EQ(-EBUSY, answer);
+    EXPECT_EQ(-ENOENT, xp_queue_release(queue));
+    EXPECT_EQ(-ENOENT, xp_queue_hold(queue, 0, 0));
+}
+
+// The library repeats the start until the queue is gone.
+TEST_F(QueueTest, a_start_that_is_refused_before_a_destroy_is_not_made_for_a_later_queue) {
+    if (!fake_driver()->patched)
+        return;
+    RawQueue old;
+    ASSERT_EQ(0, xp_queue_hold(of_id(old.id), 0, 0)) << xp_last_detail();
+    fake_driver()->refused_starts = 1000000;
+    old.destroy();
+    const RawQueue next;
+    ASSERT_EQ(old.id, next.id);
+    fake_driver()->queues[next.id].held = true; // by another part of the program
+    fake_driver()->refused_starts = 0;
+    std::this_thread::sleep_for(std::chrono::milliseconds{100});
+    EXPECT_TRUE(stopped(next.id));
+}
+
+TEST_F(QueueTest, a_refused_destroy_leaves_the_hold) {
+    const RawQueue raw;
+    const xp_queue_t queue = of_id(raw.id);
+    ASSERT_EQ(0, xp_queue_hold(queue, 0, 0)) << xp_last_detail();
+    static bool ran;
+    static std::uint32_t id;
+    id = raw.id;
+    fake_driver()->in_destroy = [] { ran = !stopped(id); };
+    fake_driver()->refused_destroy = EBUSY;
+    EXPECT_EQ(EBUSY, raw.try_destroy());
+    fake_driver()->in_destroy = nullptr;
+    EXPECT_TRUE(ran);
+    EXPECT_TRUE(stopped(raw.id));
+    EXPECT_EQ(0, xp_queue_release(queue)) << xp_last_detail();
+    EXPECT_FALSE(stopped(raw.id));
+    EXPECT_EQ(0, xp_queue_hold(queue, 0, 0)) << "it is not being destroyed any more";
+    EXPECT_EQ(0, xp_queue_release(queue));
+}
+
+// KFD has freed the queue by then.
+TEST_F(QueueTest, a_hold_ends_with_a_queue_whose_destruction_reports_a_hung_gpu) {
+    for (const int error : {ETIME, EIO}) {
+        RawQueue old;
+        const xp_queue_t queue = of_id(old.id);
+        ASSERT_EQ(0, xp_queue_hold(queue, 0, 0)) << xp_last_detail();
+        fake_driver()->refused_destroy = error;
+        EXPECT_EQ(error, old.try_destroy());
+        old.exists = false;
+        EXPECT_EQ(-ENOENT, xp_queue_hold(queue, 0, 0));
+        EXPECT_EQ(-ENOENT, xp_queue_release(queue));
+        const RawQueue next;
+        EXPECT_EQ(old.id, next.id);
+        EXPECT_FALSE(stopped(next.id));
+    }
 }
 
 TEST_F(QueueTest, a_hold_ends_with_its_queue_and_not_with_the_next_one_of_that_id) {
