@@ -521,6 +521,20 @@ bool Holds::is_late(hip::QueueRef queue) {
     return is_late;
 }
 
+Holds::Progress Holds::progress(hip::QueueRef queue) {
+    if (is_late(queue))
+        return Progress::running;
+    const std::lock_guard lock(mutex_);
+    const auto found = holds_.find(queue);
+    if (found == holds_.end())
+        return Progress::none;
+    const Hold& hold = found->second;
+    if (hold.owners.empty())
+        return hold.dead ? Progress::dead : Progress::none;
+    const bool is_stopped = hold.wants_stop() && hold.stopped && !hold.late && !hold.unsure;
+    return is_stopped ? Progress::stopped : Progress::running;
+}
+
 std::uint32_t Holds::count(hip::QueueRef queue) const {
     const std::lock_guard lock(mutex_);
     const auto found = holds_.find(queue);

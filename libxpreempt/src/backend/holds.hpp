@@ -114,6 +114,11 @@ public:
     // Asks the driver once more, which takes a millisecond at most.
     [[nodiscard]] bool is_late(hip::QueueRef queue);
 
+    // The effect of a queue's holds. running: its stop isn't confirmed, or a lift overrides them.
+    enum class Progress { none, dead, running, stopped };
+    // Asks the driver as is_late() does.
+    [[nodiscard]] Progress progress(hip::QueueRef queue);
+
     [[nodiscard]] std::uint32_t count(hip::QueueRef queue) const;
     [[nodiscard]] StopCounters counters(hip::QueueRef queue) const;
     // With at least one hold, or stopped still.

@@ -15,6 +15,7 @@ using namespace xpreempt::capi;
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using Progress = backend::Holds::Progress;
 
 // To the driver, whether a late stop is confirmed.
 constexpr std::chrono::milliseconds pause_between_questions{1};
@@ -130,7 +131,14 @@ int xp_queue_hold(xp_queue_t queue, uint32_t flags, uint32_t timeout_ms) {
             return error == ENOENT || error == ESTALE ? gone() : held;
         }
         const hip::QueueRef ref = hip::ref_of(*record);
-        while (timeout_ms != 0 && holds.is_late(ref)) {
+        for (;;) {
+            const auto progress = timeout_ms == 0 ? Progress::stopped : holds.progress(ref);
+            if (progress == Progress::stopped)
+                return {};
+            if (progress == Progress::none)
+                return gone();
+            if (progress == Progress::dead)
+                return refuse_as(EIO, text_of(*record) + " is lost: its work never completes");
             if (Clock::now() >= deadline) {
                 holds.release_if_held(ref, owner);
                 return refuse_as(ETIME, text_of(*record) + " did not stop within " +
@@ -139,7 +147,6 @@ int xp_queue_hold(xp_queue_t queue, uint32_t flags, uint32_t timeout_ms) {
             }
             std::this_thread::sleep_for(pause_between_questions);
         }
-        return {};
     });
 }
 

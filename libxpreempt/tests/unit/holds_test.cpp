@@ -330,6 +330,27 @@ TEST_F(HoldsTest, a_late_stop_whose_confirmation_is_refused_stays_a_hold) {
     EXPECT_FALSE(holds.any());
 }
 
+TEST_F(HoldsTest, a_stop_is_confirmed_once_nothing_lets_the_queue_run) {
+    using Progress = Holds::Progress;
+    const hip::QueueRef ref = hip::ref_of(queue);
+    EXPECT_EQ(Progress::none, holds.progress(ref));
+    holds.lift(queue);
+    EXPECT_EQ(Progress::none, holds.progress(ref));
+    ASSERT_TRUE(hold(&first));
+    EXPECT_EQ(Progress::running, holds.progress(ref));
+    script.errno_value = EBUSY;
+    holds.drop_lift(ref);
+    EXPECT_EQ(Progress::running, holds.progress(ref)) << "the stop was refused";
+    script.errno_value = ETIME;
+    EXPECT_TRUE(holds.retry());
+    EXPECT_EQ(Progress::running, holds.progress(ref)) << "it is late";
+    script.errno_value = EALREADY;
+    EXPECT_EQ(Progress::stopped, holds.progress(ref));
+    script.errno_value = EIO;
+    release(&first);
+    EXPECT_EQ(Progress::dead, holds.progress(ref));
+}
+
 TEST_F(HoldsTest, a_late_stop_of_a_dead_queue_is_none) {
     script.errno_value = ETIME;
     ASSERT_TRUE(hold(&first));

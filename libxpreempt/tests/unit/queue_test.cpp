@@ -186,6 +186,31 @@ TEST_F(QueueTest, a_hold_outlasts_the_last_stream_of_its_queue) {
     EXPECT_FALSE(stopped(queue.kfd_queue_id)) << "the stream's own hold ended with it";
 }
 
+// HIP waits for the stream, so its queue runs meanwhile.
+TEST_F(QueueTest, a_stop_is_not_confirmed_while_a_call_lets_the_queue_run) {
+    const auto [stream, queue] = stream_with_queue();
+    ASSERT_EQ(0, xp_queue_hold(queue, 0, 0)) << xp_last_detail();
+    fake_hip()->destroys_slowly = true;
+    std::thread destroying([stream = stream] { EXPECT_EQ(0, hipStreamDestroy(stream)); });
+    test::until([&, stream = stream] { return fake_hip()->dying == stream; });
+    EXPECT_FALSE(stopped(queue.kfd_queue_id));
+    EXPECT_EQ(-ETIME, xp_queue_hold(queue, 0, 20));
+    EXPECT_EQ(0, xp_queue_hold(queue, 0, 0)) << xp_last_detail();
+    EXPECT_EQ(0, xp_queue_release(queue)) << xp_last_detail();
+    std::thread ending([] {
+        std::this_thread::sleep_for(std::chrono::milliseconds{5});
+        fake_hip()->destroys_slowly = false;
+    });
+    EXPECT_EQ(0, xp_queue_hold(queue, 0, XP_QUEUE_MAX_TIMEOUT_MS)) << xp_last_detail();
+    EXPECT_TRUE(stopped(queue.kfd_queue_id));
+    ending.join();
+    destroying.join();
+    EXPECT_EQ(0, xp_queue_release(queue));
+    EXPECT_TRUE(stopped(queue.kfd_queue_id));
+    EXPECT_EQ(0, xp_queue_release(queue));
+    EXPECT_FALSE(stopped(queue.kfd_queue_id));
+}
+
 // The id of the queue is that of the next one then.
 TEST_F(QueueTest, a_hold_that_begins_while_its_queue_is_destroyed_is_rejected) {
     if (!fake_driver()->patched)
