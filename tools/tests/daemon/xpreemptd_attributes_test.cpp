@@ -126,15 +126,17 @@ TEST_F(AttributesTest, focused_job_runs_first_under_awf_until_the_focus_goes) {
 // Three runs that are always busy, and another job that is.
 class RunsTest : public AttributesTest {
 protected:
-    void start_with_runs_in(const std::string& cgroup) {
+    void start_with_runs_in(const std::string& cgroup, const std::string& program = "") {
         add(batch, "/batch");
         daemon.start();
         for (const pid_t pid : runs) {
             gpu.running[pid].cgroup = cgroup;
             ASSERT_TRUE(daemon.adopt({pid, 0, 1}, {}));
         }
-        for (const pid_t pid : runs)
+        for (const pid_t pid : runs) {
+            gpu.running.at(pid).executable = program;
             gpu.create_queue(pid, 1);
+        }
         pass(seconds{1});
         for (const pid_t pid : runs)
             gpu.submit(pid, 1);
@@ -180,6 +182,25 @@ TEST_F(RunsTest, within_a_job_that_a_rule_joins_share_its_turns) {
     start_with_runs_in("/pod-1");
     gpu.create_queue(40, 1);
     gpu.running.at(40).cgroup = "/pod-2";
+    gpu.submit(40, 1);
+    pass(seconds{1});
+    EXPECT_NEAR(share_under("RR"), 0.5, 0.03);
+    EXPECT_EQ(job(40).name, "ranks");
+    EXPECT_EQ(job(31).name, "run 31");
+}
+
+// `kfd-preempt run` announces itself, and the rule names what it executes.
+TEST_F(RunsTest, of_a_program_that_a_rule_joins_share_the_turns_of_its_job) {
+    Rules rules = test::rules_of_test();
+    Rule joined;
+    joined.executable = "/train";
+    joined.job = "ranks";
+    rules.rules.push_back(joined);
+    daemon.reload(rules);
+    start_with_runs_in("/pod-1", "/train");
+    gpu.create_queue(40, 1);
+    gpu.running.at(40).cgroup = "/pod-2";
+    gpu.running.at(40).executable = "/train";
     gpu.submit(40, 1);
     pass(seconds{1});
     EXPECT_NEAR(share_under("RR"), 0.5, 0.03);

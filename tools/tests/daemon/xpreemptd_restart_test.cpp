@@ -164,12 +164,11 @@ TEST_F(RestartTest, file_that_is_not_used_is_named) {
         << lines[0];
 }
 
-// Any user may have many runs in cgroups with long names: those of others are kept, too.
+// Any user may have many runs: those of others are kept, too.
 TEST_F(RestartTest, as_many_runs_as_there_may_be_leave_room_for_what_others_have_set) {
     KeptState state;
     for (std::size_t i = 0; i < Runs::most; ++i)
-        state.runs.push_back(
-            {{static_cast<pid_t>(1000 + i), i}, std::string(4096, 'g'), {}, 1000, ""});
+        state.runs.push_back({{static_cast<pid_t>(1000 + i), i}, {}, 1000, std::string(64, 'm')});
     state.jobs["cgroup:/other"] = {{.by_root = {.weight = 3}, .by_owner = {}}, false};
     std::ofstream(file_) << text_of(state);
     EXPECT_EQ(read_state(file_), state);
@@ -181,8 +180,7 @@ TEST(KeptState, is_read_as_it_was_written) {
     choices.by_root = {.band = sched::Band::high, .weight = 3};
     choices.by_owner = {
         .deadline = seconds{1}, .priority = -9, .utilization = 4, .lax = seconds{2}};
-    state.runs = {{{30, 3000}, "cgroup:/a b/c", choices, 1000, "pipe:[7]"},
-                  {{31, 3100}, "", {}, 0, ""}};
+    state.runs = {{{30, 3000}, choices, 1000, "pipe:[7]"}, {{31, 3100}, {}, 0, ""}};
     state.jobs["cgroup:/a b/\xff"] = {choices, true};
     state.jobs["process:3:4"] = {choices, false};
     state.members[{32, 3200}] = "run:30:3000";

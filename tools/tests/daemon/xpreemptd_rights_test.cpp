@@ -112,6 +112,83 @@ TEST_F(RightsTest, run_of_a_user_raises_no_attribute) {
     EXPECT_EQ(adopt({.weight = 50}), 0);
 }
 
+// A user may run his programs in /opt/train with more than other ones.
+class RunOfAProgramTest : public RightsTest {
+protected:
+    static Rules rules_for_training() {
+        Rules rules = rules_with_times();
+        Rule training;
+        training.executable = "/opt/train/*";
+        training.set.weight = 300;
+        training.owner_may_choose = sched::Band::realtime;
+        rules.rules.push_back(training);
+        return rules;
+    }
+    int run_with(const AttributeChange& change) {
+        gpu.running[30].uid = owner.uid; // without queues
+        gpu.running[30].executable = "/usr/bin/kfd-preempt";
+        return error_of(daemon.adopt({30, owner.uid, 3}, change));
+    }
+    JobReport execute(const std::string& program) {
+        gpu.running.at(30).executable = program;
+        gpu.create_queue(30, 1);
+        pass(150ms);
+        return job(30);
+    }
+};
+
+TEST_F(RunOfAProgramTest, owner_may_choose_what_the_rule_of_the_program_allows) {
+    start_with(rules_for_training());
+    EXPECT_EQ(run_with({.weight = 301}), EPERM);
+    ASSERT_EQ(run_with({.band = sched::Band::realtime, .weight = 200}), 0);
+    const JobReport of_run = execute("/opt/train/x");
+    EXPECT_EQ(of_run.name, "run 30");
+    EXPECT_EQ(of_run.attributes.band, sched::Band::realtime);
+    EXPECT_EQ(of_run.attributes.weight, 200U);
+}
+
+TEST_F(RunOfAProgramTest, another_program_is_lowered_to_what_the_rules_allow_it) {
+    start_with(rules_for_training());
+    ASSERT_EQ(run_with({.band = sched::Band::realtime, .weight = 200}), 0);
+    const JobReport of_run = execute("/usr/bin/python3");
+    EXPECT_EQ(of_run.name, "run 30");
+    EXPECT_EQ(of_run.attributes.band, sched::Band::normal);
+    EXPECT_EQ(of_run.attributes.weight, 100U);
+}
+
+TEST_F(RunOfAProgramTest, rule_for_another_user_allows_nothing) {
+    Rules rules = rules_for_training();
+    rules.rules.back().uid = owner.uid + 1;
+    start_with(rules);
+    EXPECT_EQ(run_with({.band = sched::Band::realtime}), EPERM);
+    EXPECT_EQ(run_with({.weight = 200}), EPERM);
+}
+
+TEST_F(RunOfAProgramTest, rule_behind_one_that_matches_any_program_allows_nothing) {
+    Rules rules = rules_for_training();
+    Rule any;
+    any.uid = owner.uid;
+    any.set.weight = 50;
+    rules.rules.insert(rules.rules.begin(), any);
+    start_with(rules);
+    EXPECT_EQ(run_with({.band = sched::Band::high}), EPERM);
+    EXPECT_EQ(run_with({.weight = 51}), EPERM);
+    EXPECT_EQ(run_with({.weight = 50}), 0);
+}
+
+// Each attribute by the rule that allows the most of it.
+TEST_F(RunOfAProgramTest, highest_is_that_of_each_attribute) {
+    Rules rules = rules_for_training();
+    rules.defaults.weight = 400;
+    start_with(rules);
+    EXPECT_EQ(run_with({.weight = 401}), EPERM);
+    EXPECT_EQ(run_with({.utilization = 100}), 0);
+    EXPECT_EQ(run_with({.deadline = 19ms}), EPERM);
+    EXPECT_EQ(run_with({.lax = 29ms}), EPERM);
+    EXPECT_EQ(
+        run_with({.band = sched::Band::realtime, .weight = 400, .deadline = 20ms, .lax = 30ms}), 0);
+}
+
 // Else any program would run first under K-EDF, as a hint says when its request has to be done.
 TEST_F(RightsTest, deadlines_of_hints_count_no_earlier_than_that_of_the_rule) {
     start_with(rules_with_times());

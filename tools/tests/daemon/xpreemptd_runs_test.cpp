@@ -164,9 +164,9 @@ TEST(RunsOfUsersTest, many_uids_leave_room_for_root) {
     pid_t pid = 1000;
     for (uid_t uid = 100000; runs.all().size() < Runs::most; ++uid)
         for (std::size_t i = 0; i < Runs::most_of_user; ++i)
-            ASSERT_TRUE(runs.add({{++pid, 1}, "", {}, uid}));
-    EXPECT_FALSE(runs.add({{2, 1}, "", {}, 1000}));
-    EXPECT_TRUE(runs.add({{3, 1}, "", {}, 0}));
+            ASSERT_TRUE(runs.add({{++pid, 1}, {}, uid}));
+    EXPECT_FALSE(runs.add({{2, 1}, {}, 1000}));
+    EXPECT_TRUE(runs.add({{3, 1}, {}, 0}));
 }
 
 // As containers of which each has one rank of a job.

@@ -40,6 +40,18 @@ template <typename Value> void lower(const Attribute<attribute::Time>&, Value& v
     value = most && value ? std::max(value, most) : std::nullopt;
 }
 
+template <typename Value>
+void raise(const Attribute<attribute::Bands>&, Value& value, Value least) {
+    value = std::min(value, least); // the higher band
+}
+template <typename Kind, typename Value>
+void raise(const Attribute<Kind>&, Value& value, Value least) {
+    value = std::max(value, least);
+}
+template <typename Value> void raise(const Attribute<attribute::Time>&, Value& value, Value least) {
+    value = least && value ? std::min(value, least) : value ? value : least;
+}
+
 } // namespace
 
 void AttributeChange::apply_to(Attributes& attributes) const {
@@ -76,6 +88,11 @@ void Choices::add(const AttributeChange& change, bool is_root) {
 void lower_to(Attributes& attributes, const Attributes& highest) {
     for_each_attribute(
         [&](const auto& each) { lower(each, attributes.*each.stored, highest.*each.stored); });
+}
+
+void raise_to(Attributes& attributes, const Attributes& lowest) {
+    for_each_attribute(
+        [&](const auto& each) { raise(each, attributes.*each.stored, lowest.*each.stored); });
 }
 
 std::vector<std::string> attribute_names() {

@@ -95,6 +95,8 @@ struct Choices {
 
 // Lowers those that an owner may choose to those of `highest`.
 void lower_to(Attributes& attributes, const Attributes& highest);
+// Raises those that an owner may choose to those of `lowest`.
+void raise_to(Attributes& attributes, const Attributes& lowest);
 
 // Whether one value of an attribute runs the job before the other: a higher band or number, a
 // shorter time.

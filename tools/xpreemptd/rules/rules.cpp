@@ -19,6 +19,10 @@ bool matches_glob(const std::optional<std::string>& glob, const std::string& tex
 } // namespace
 
 bool Rule::matches(const ProcessFacts& facts) const {
+    return matches_some_program(facts) && matches_glob(executable, facts.executable);
+}
+
+bool Rule::matches_some_program(const ProcessFacts& facts) const {
     if (uid && *uid != facts.uid)
         return false;
     if (unit) {
@@ -32,7 +36,7 @@ bool Rule::matches(const ProcessFacts& facts) const {
     if (slurm_partition &&
         (facts.slurm_partition.empty() || !matches_glob(slurm_partition, facts.slurm_partition)))
         return false;
-    return matches_glob(cgroup, facts.cgroup) && matches_glob(executable, facts.executable);
+    return matches_glob(cgroup, facts.cgroup);
 }
 
 const Rule* Rules::rule_for(const ProcessFacts& facts) const {
@@ -41,9 +45,11 @@ const Rule* Rules::rule_for(const ProcessFacts& facts) const {
     return rule == rules.end() ? nullptr : &*rule;
 }
 
-Assignment assign(const Rules& rules, const ProcessFacts& facts) {
+namespace {
+
+// rule: may be null.
+Assignment assign_by(const Rules& rules, const Rule* rule) {
     Assignment assignment{rules.defaults, rules.defaults};
-    const Rule* rule = rules.rule_for(facts);
     if (rule == nullptr)
         return assignment;
     rule->set.apply_to(assignment.attributes);
@@ -52,6 +58,30 @@ Assignment assign(const Rules& rules, const ProcessFacts& facts) {
     assignment.highest.priority =
         rule->owner_may_choose_priority.value_or(assignment.attributes.priority);
     return assignment;
+}
+
+} // namespace
+
+Assignment assign(const Rules& rules, const ProcessFacts& facts) {
+    return assign_by(rules, rules.rule_for(facts));
+}
+
+Attributes highest_of_any_program(const Rules& rules, const ProcessFacts& facts) {
+    // Those that may be the first to match; null: none matches.
+    std::vector<const Rule*> candidates;
+    for (const Rule& rule : rules.rules) {
+        if (!rule.matches_some_program(facts))
+            continue;
+        candidates.push_back(&rule);
+        if (!rule.executable) // no program gets to the rules behind this one
+            break;
+    }
+    if (candidates.empty() || candidates.back()->executable)
+        candidates.push_back(nullptr);
+    Attributes highest = assign_by(rules, candidates.front()).highest;
+    for (const Rule* rule : candidates)
+        raise_to(highest, assign_by(rules, rule).highest);
+    return highest;
 }
 
 } // namespace xpreemptd

@@ -41,6 +41,8 @@ struct Rule {
     std::string job = {};
 
     [[nodiscard]] bool matches(const ProcessFacts& facts) const;
+    // Whether it matches if the process executes the right program.
+    [[nodiscard]] bool matches_some_program(const ProcessFacts& facts) const;
     bool operator==(const Rule&) const = default;
 };
 
@@ -84,6 +86,8 @@ struct Assignment {
 };
 
 [[nodiscard]] Assignment assign(const Rules& rules, const ProcessFacts& facts);
+// The highest that the owner of the job may choose for any program that the process may execute.
+[[nodiscard]] Attributes highest_of_any_program(const Rules& rules, const ProcessFacts& facts);
 
 struct ReadRules {
     using LoadPlugin =

@@ -72,11 +72,17 @@ std::string Daemon::joined_job(const ProcessFacts& facts) const {
     return rule != nullptr ? rule->job : std::string();
 }
 
+// The key of the job that a process of a run would belong to without the run.
+std::string Daemon::key_without_run(const ProcessFacts& facts) const {
+    const std::string joined = joined_job(facts);
+    return joined.empty() ? key_of_cgroup(facts.cgroup) : key_of_joined(joined);
+}
+
 Placement Daemon::place(const ProcessFacts& facts) const {
     JobIdentity of = identity(facts);
     Placement placement{std::move(of.key), std::move(of.name)};
     if (const Run* run = runs_.find(placement.key)) {
-        placement.group = run->group;
+        placement.group = key_without_run(facts);
         placement.choices = run->choices;
     } else if (std::string joined = joined_job(facts); !joined.empty()) {
         placement = {key_of_joined(joined), std::move(joined)};
@@ -368,7 +374,10 @@ Answer<void> Daemon::adopt(const Caller& caller, const AttributeChange& change) 
     const Answer<ProcessFacts> facts = facts_of(caller);
     if (!facts)
         return tl::make_unexpected(facts.error());
-    if (auto allowed = check_choice(caller, change, assign(rules_, *facts).highest); !allowed)
+    // The caller executes its program later. assign_to() then lowers each attribute to the highest
+    // that the rules allow for this program.
+    if (auto allowed = check_choice(caller, change, highest_of_any_program(rules_, *facts));
+        !allowed)
         return allowed;
     if (table_.find_pid(caller.pid).process != nullptr)
         return refuse(EBUSY, fmt::format("pid {} uses the GPU already: use `kfd-preempt renice {}`",
@@ -376,10 +385,7 @@ Answer<void> Daemon::adopt(const Caller& caller, const AttributeChange& change) 
     runs_.forget_ended(facts->uid, origin_, [this](const std::string& key) {
         return table_.find_key(key) != nullptr || has_members(key);
     });
-    // The job without the run, whose turns it shares.
-    const std::string joined = joined_job(*facts);
     Run run{{facts->pid, facts->start_ticks},
-            joined.empty() ? key_of_cgroup(facts->cgroup) : key_of_joined(joined),
             {},
             facts->uid,
             facts->run_marks.empty() ? "" : facts->run_marks.back()};

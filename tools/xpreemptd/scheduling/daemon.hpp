@@ -74,6 +74,7 @@ public:
 
 private:
     [[nodiscard]] std::string joined_job(const ProcessFacts& facts) const;
+    [[nodiscard]] std::string key_without_run(const ProcessFacts& facts) const;
     Placement place(const ProcessFacts& facts) const;
     [[nodiscard]] JobIdentity identity(const ProcessFacts& facts) const;
     [[nodiscard]] bool has_members(const std::string& key) const;

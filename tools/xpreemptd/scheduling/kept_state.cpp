@@ -69,7 +69,7 @@ void parse_line(std::string_view line, KeptState& state) {
         std::string mark(words.next());
         if (process && choices && uid && !mark.empty())
             state.runs.push_back(
-                {*process, words.rest(), *choices, *uid, mark == no_mark ? "" : std::move(mark)});
+                {*process, *choices, *uid, mark == no_mark ? "" : std::move(mark)});
     } else if (what == "job") {
         const bool focused = words.next() == "focused";
         if (const auto choices = parse_choices(words))
@@ -100,9 +100,9 @@ std::string text_of(const KeptState& state) {
     std::string text;
     const auto to = std::back_inserter(text);
     for (const Run& run : state.runs)
-        fmt::format_to(to, "run {} {} {} {} {} {} {}\n", run.process.pid, run.process.start_ticks,
+        fmt::format_to(to, "run {} {} {} {} {} {}\n", run.process.pid, run.process.start_ticks,
                        text_of(run.choices.by_root), text_of(run.choices.by_owner), run.uid,
-                       run.mark.empty() ? no_mark : run.mark, run.group);
+                       run.mark.empty() ? no_mark : run.mark);
     for (const auto& [key, job] : state.jobs)
         fmt::format_to(to, "job {} {} {} {}\n", job.focused ? "focused" : "-",
                        text_of(job.choices.by_root), text_of(job.choices.by_owner), key);

@@ -16,7 +16,6 @@ namespace xpreemptd {
 
 struct Run {
     ProcessName process;
-    std::string group; // of Placement
     Choices choices;
     uid_t uid = 0;
     std::string mark = {}; // the pipe that everything inherits that it starts; empty: none
