@@ -93,6 +93,7 @@ template <> inline constexpr bool divides_time<Fair> = true;
 template <> inline constexpr bool divides_time<UtilizationPartition> = true;
 template <> inline constexpr bool divides_time<ProcessUtilizationPartition> = true;
 template <> inline constexpr bool divides_time<StrictPartition> = true;
+template <> inline constexpr bool divides_time<MultilevelFeedback> = true;
 
 [[nodiscard]] constexpr bool divides_time_of_jobs(const Policy& policy) {
     return std::visit([]<class P>(const P& /*policy*/) { return divides_time<P>; }, policy);

@@ -155,8 +155,11 @@ protected:
 
 // Else a user would have as many turns as runs.
 TEST_F(RunsTest, within_a_unit_share_the_turns_of_one_job) {
+    Rules rules = test::rules_of_test();
+    rules.parameters.multilevel.levels = 1; // so that turns are short beside a second
+    daemon.reload(rules);
     start_with_runs_in("/system.slice/x.service");
-    for (const char* policy : {"RR", "CFS", "UP", "PUP", "SPUP"})
+    for (const char* policy : {"RR", "CFS", "UP", "PUP", "SPUP", "MLFQ"})
         EXPECT_NEAR(share_under(policy), 0.5, 0.03) << policy;
     EXPECT_NE(job(31).name, job(32).name);
 }

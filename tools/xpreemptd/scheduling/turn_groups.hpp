@@ -13,8 +13,8 @@
 namespace xpreemptd {
 
 // A user may start any number of runs within a unit, a container or a Slurm step. Under RR, CFS,
-// UP, PUP and SPUP all of them have the turns of one job: the highest weight and utilization of
-// them, and all their nodes.
+// UP, PUP, SPUP and MLFQ all of them have the turns of one job: the highest weight and utilization
+// of them, and all their nodes.
 class TurnGroups {
 public:
     // One view a group. views: of the jobs of the table, in its order.
