@@ -56,10 +56,11 @@ struct Found {
     std::map<std::string, std::set<std::string>> cgroups;
 };
 
-// Users name the cgroups below their own systemd, and containers those below their own.
+// Users name the cgroups below their own systemd and their services, containers those below their
+// own.
 bool is_named_by_a_user(std::string_view path, const ContainerCgroup& container) {
     const auto outermost = xpreemptd::container_of(path);
-    return !xpreemptd::units_of(path).user.empty() || outermost->path != container.path;
+    return xpreemptd::is_below_a_unit(container.path) || outermost->path != container.path;
 }
 
 void add(Found& found, pid_t pid, const std::string& text, const std::string& word) {

@@ -79,15 +79,28 @@ TEST(Container, in_another_one_is_found_by_its_own_id) {
 // Ids of containers can be read by everybody.
 TEST(Container, is_not_the_cgroup_that_a_user_has_named_as_one) {
     const test::FixtureTree tree;
-    const std::string mine = "/user.slice/user-1000.slice/user@1000.service/app.slice/";
-    tree.write("proc/7/cgroup", "0::/docker/" + web + "\n");
-    tree.write("proc/8/cgroup", "0::" + mine + web + "\n");
-    tree.write("proc/9/cgroup", "0::/docker/" + batch + "/docker/" + web + "\n");
+    const std::string manager = "/user.slice/user-1000.slice/user@1000.service/";
+    for (const std::string& mine :
+         {manager + "app.slice/" + web, manager + web, manager + "x/docker-" + web + ".scope",
+          manager + "app.slice/docker-" + web + ".scope", "/system.slice/x.service/" + web,
+          "/docker/" + batch + "/docker/" + web}) {
+        tree.write("proc/7/cgroup", "0::/docker/" + web + "\n");
+        tree.write("proc/8/cgroup", "0::" + mine + "\n");
+        const auto found = cli::find_container(tree.context(), web);
+        ASSERT_TRUE(found) << found.error().message;
+        EXPECT_EQ(found->pids, Pids{7}) << mine;
+        // A container of that user alone is one.
+        tree.write("proc/7/cgroup", "0::/\n");
+        EXPECT_EQ(cli::find_container(tree.context(), web).value().pids, Pids{8}) << mine;
+    }
+}
+
+TEST(Container, below_the_unit_of_its_engine_is_named_by_no_user) {
+    const test::FixtureTree tree;
+    const std::string unit = "/system.slice/containerd.service/a.slice:cri-containerd:";
+    tree.write("proc/7/cgroup", "0::" + unit + web + "\n");
+    tree.write("proc/8/cgroup", "0::/system.slice/x.service/" + web + "\n");
     EXPECT_EQ(cli::find_container(tree.context(), web).value().pids, Pids{7});
-    // A container of that user alone is one.
-    tree.write("proc/7/cgroup", "0::/\n");
-    tree.write("proc/9/cgroup", "0::/\n");
-    EXPECT_EQ(cli::find_container(tree.context(), web).value().pids, Pids{8});
 }
 
 TEST(Container, with_several_cgroups_is_refused_and_both_are_named) {

@@ -210,6 +210,11 @@ CgroupUnits units_of(std::string_view path) {
     return {system.name, is_user_manager(system) ? first_unit(system.rest).name : ""};
 }
 
+bool is_below_a_unit(std::string_view path) {
+    const Unit unit = first_unit(path);
+    return unit.leaf && !is_root(unit.rest) && !is_of_engine(unit);
+}
+
 std::optional<std::string_view> slurm_job_of(std::string_view path) {
     const auto step = slurm_step_above_containers(path);
     if (!step)

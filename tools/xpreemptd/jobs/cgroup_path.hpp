@@ -28,6 +28,10 @@ struct CgroupUnits {
 // Units of a user's systemd are named by that user.
 [[nodiscard]] CgroupUnits units_of(std::string_view path);
 
+// Whether the cgroup lies below a service or a scope, such as user@UID.service, so that the user of
+// that unit may have made it and chosen its name. Engines name the cgroups below their own units.
+[[nodiscard]] bool is_below_a_unit(std::string_view path);
+
 // The number or the SLUID of the Slurm job that the processes in `path` belong to.
 [[nodiscard]] std::optional<std::string_view> slurm_job_of(std::string_view path);
 
