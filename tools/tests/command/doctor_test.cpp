@@ -203,6 +203,8 @@ TEST_F(DoctorTest, settings_of_a_process_that_hide_its_queues_are_named) {
     const cli::Report report = doctor(context, 7);
     expect_check(report, "user-queues", "warn", "its queues are DRM user queues");
     expect_check(report, "rings", "warn", "its rings are in VRAM");
+    expect_commands(report, "user-queues", {"env -u HSA_ENABLE_DRM_DEBUG PROGRAM"});
+    expect_commands(report, "rings", {"env -u DEBUG_CLR_AQL_DEV_QUEUE PROGRAM"});
 
     tree.write("sys/module/amdgpu/parameters/kfd_preempt_abi", "1.5\n");
     tree.write("proc/7/environ", "DEBUG_CLR_AQL_DEV_QUEUE=1\0"s);
@@ -368,9 +370,15 @@ TEST_F(DoctorTest, secure_boot_names_the_certificate_that_dkms_signs_with) {
     names("/var/lib/shim-signed/mok/MOK.der"); // ignored without a key
     tree.write("etc/dkms/framework.conf", "mok_signing_key=/site.key\n");
     names("/var/lib/dkms/mok.pub");
-    const char* site = "mok_certificate, in a file of /etc/dkms";
+    const auto names_that_of = [&](const char* file) {
+        expect_stock_driver();
+        expect_commands(
+            doctor(context), "secure-boot",
+            {std::string(". ") + file, "mokutil --import \"$mok_certificate\"", "reboot"});
+    };
+    const char* of_all = "/etc/dkms/framework.conf";
     tree.write("etc/dkms/framework.conf", "mok_signing_key=/k\nmok_certificate=$site/site.der\n");
-    names(site);
+    names_that_of(of_all);
     tree.write("etc/dkms/framework.conf", "#mok_certificate=/never.der\n");
     names("/var/lib/shim-signed/mok/MOK.der");
     tree.write("etc/os-release", "ID=debian\n");
@@ -378,11 +386,13 @@ TEST_F(DoctorTest, secure_boot_names_the_certificate_that_dkms_signs_with) {
          {"  mok_certificate=/site.der", "sign_file=x; mok_certificate=/site.der",
           "export mok_certificate=/site.der"}) {
         tree.write("etc/dkms/framework.conf", std::string(line) + "\n");
-        names(site);
+        names_that_of(of_all);
     }
+    for (const char* file : {"a.conf", "site.conf"}) // the last one counts
+        tree.write(std::string("etc/dkms/framework.conf.d/") + file, "mok_certificate=/x.der\n");
+    names_that_of("/etc/dkms/framework.conf.d/site.conf");
     tree.write("etc/dkms/framework.conf", "");
-    tree.write("etc/dkms/framework.conf.d/site.conf", "mok_certificate=/site.der\n");
-    names(site);
+    names_that_of("/etc/dkms/framework.conf.d/site.conf");
 }
 
 TEST_F(DoctorTest, a_gpu_that_the_driver_gave_up_says_why_and_how_to_try_again) {
@@ -409,18 +419,28 @@ TEST_F(DoctorTest, a_gpu_that_cannot_save_is_a_failure) {
     script->expect_query(5230, 0, test::Script::all_caps, 1U << KFD_PREEMPT_TYPE_DRAIN);
     const cli::Report report = doctor(context);
     EXPECT_EQ(report.exit, cli::Exit::unsupported);
-    expect_check(report, "gpu", "fail", "cwsr_enable");
+    expect_commands(
+        report, "gpu",
+        {"grep -r cwsr_enable= /proc/cmdline /etc/modprobe.d /etc/default/grub", "reboot"});
 }
 
 TEST_F(DoctorTest, no_gpu_and_a_gpu_that_is_refused) {
     script->expect_query(0);
     script->expect_query(5230, -ENODEV);
-    expect_check(doctor(context), "gpu", "fail", "render node");
+    const char* in_container =
+        "docker run --device /dev/kfd --device /dev/dri IMAGE kfd-preempt doctor";
+    const cli::Report refused = doctor(context);
+    expect_check(refused, "gpu", "fail", "render node");
+    expect_commands(refused, "gpu", {in_container});
+    script->expect_query(0);
+    script->expect_query(5230, -EIO);
+    expect_commands(doctor(context), "gpu", {"dmesg | grep -i amdgpu", "reboot"});
     std::filesystem::remove_all(tree.root() / "sys/class/kfd/kfd/topology/nodes/1");
     script->expect_query(0);
     const cli::Report report = doctor(context);
     EXPECT_EQ(report.exit, cli::Exit::unsupported);
     expect_check(report, "gpu", "fail", "KFD knows no GPU");
+    expect_commands(report, "gpu", {in_container});
 }
 
 TEST_F(DoctorTest, a_container_and_operator_mode_0_are_told) {

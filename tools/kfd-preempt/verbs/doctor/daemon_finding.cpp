@@ -17,8 +17,25 @@ namespace {
 
 constexpr const char* name = "xpreemptd";
 
+Fix fix_of(const Failure& failure) {
+    switch (failure.errno_value) {
+    case EACCES:
+    case EPERM: return {{"sudo kfd-preempt doctor"}};
+    // It works, for others.
+    case EAGAIN:
+    case EUSERS: return {{"kfd-preempt doctor"}, "ask again when it has fewer clients"};
+    default:
+        return {{"systemctl restart xpreemptd"},
+                "if it ends again, `journalctl -u xpreemptd` has the reason"};
+    }
+}
+
 Finding failed(const Failure& failure) {
-    return {name, Verdict::warn, failure.message, {{"systemctl status xpreemptd"}}};
+    return {name, Verdict::warn, failure.message, fix_of(failure)};
+}
+
+Fix reload() {
+    return {{"systemctl reload xpreemptd"}, "then the policy of its rules decides again"};
 }
 
 } // namespace
@@ -36,14 +53,13 @@ Finding check_daemon(const Context& context) {
     if (!jobs)
         return failed(jobs.error());
     if (!status->ejected.empty())
-        return {name,
-                Verdict::warn,
+        return {name, Verdict::warn,
                 fmt::format("runs with policy {}: {}", printable(status->policy),
                             printable(status->ejected)),
-                {{"systemctl reload xpreemptd"}, "then the policy of its rules decides again"}};
+                reload()};
     const std::string all_run = why_all_run(status->policy, *jobs);
     if (status->policy == "none")
-        return {name, Verdict::warn, std::string(kfd::trim(all_run)), {{"kfd-preempt policy"}}};
+        return {name, Verdict::warn, std::string(kfd::trim(all_run)), reload()};
     return {name, Verdict::ok,
             fmt::format("runs with policy {}{}{}", printable(status->policy),
                         all_run.empty() ? "" : "; ", kfd::trim(all_run))};

@@ -28,6 +28,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <functional>
 #include <initializer_list>
 #include <iterator>
 #include <map>
@@ -40,6 +41,8 @@ namespace {
 
 constexpr const char* read_log = "dmesg | grep -i amdgpu";
 constexpr const char* boot_again = "reboot";
+constexpr const char* container_with_gpus =
+    "docker run --device /dev/kfd --device /dev/dri IMAGE kfd-preempt doctor";
 
 // The initramfs has the driver that is loaded at the boot.
 std::vector<std::string> install_and_boot(const Distribution& here, const std::string& packages) {
@@ -190,20 +193,24 @@ bool any_line(const Context& context, const std::filesystem::path& file, Holds h
     return false;
 }
 
-// Files that DKMS executes, so only a shell knows a value.
-bool dkms_sets(const Context& context, std::string_view setting) {
+// The last file of DKMS with the setting; empty: none has it. DKMS executes them in this order, so
+// only a shell knows a value.
+std::filesystem::path dkms_file_with(const Context& context, std::string_view setting) {
     const std::filesystem::path directory = "etc/dkms/framework.conf.d";
-    std::vector<std::filesystem::path> files{"etc/dkms/framework.conf"};
+    std::vector<std::filesystem::path> files;
     std::error_code error;
     for (const auto& entry :
          std::filesystem::directory_iterator(context.roots.system / directory, error))
         if (entry.path().extension() == ".conf")
             files.push_back(directory / entry.path().filename());
-    return std::ranges::any_of(files, [&](const std::filesystem::path& file) {
+    std::ranges::sort(files, std::ranges::greater{});
+    files.emplace_back("etc/dkms/framework.conf");
+    const auto found = std::ranges::find_if(files, [&](const std::filesystem::path& file) {
         return any_line(context, file, [&](std::string_view line) {
             return line.substr(0, line.find('#')).find(setting) != std::string_view::npos;
         });
     });
+    return found == files.end() ? std::filesystem::path() : "/" / *found;
 }
 
 // Without a setting DKMS signs with its own key. On Ubuntu and systems that name it first as the
@@ -215,9 +222,9 @@ std::string dkms_certificate(const Context& context) {
         return (line.starts_with("ID=") || line.starts_with("ID_LIKE=")) &&
                value.substr(value.starts_with('"') ? 1 : 0).starts_with("ubuntu");
     });
-    if (is_ubuntu && !dkms_sets(context, "mok_signing_key="))
+    if (is_ubuntu && dkms_file_with(context, "mok_signing_key=").empty())
         return "/var/lib/shim-signed/mok/MOK.der";
-    return dkms_sets(context, "mok_certificate=") ? "" : "/var/lib/dkms/mok.pub";
+    return dkms_file_with(context, "mok_certificate=").empty() ? "/var/lib/dkms/mok.pub" : "";
 }
 
 Finding check_secure_boot(const Context& context, const kfd::LoadedModule& module) {
@@ -227,13 +234,15 @@ Finding check_secure_boot(const Context& context, const kfd::LoadedModule& modul
         return {"secure-boot", Verdict::ok, "on, and our module was accepted"};
     const std::string certificate = dkms_certificate(context);
     const std::string enrol = "enrol the key that DKMS signs with, and confirm that at the boot";
-    if (certificate.empty())
+    if (certificate.empty()) {
+        const std::string file = printable(dkms_file_with(context, "mok_certificate=").string());
         return {"secure-boot",
                 Verdict::warn,
                 "on: the kernel loads only modules with a known key",
-                {{"grep -r mok_certificate= /etc/dkms", "mokutil --import \"$CERTIFICATE\"",
-                  boot_again},
-                 enrol + "; its certificate is mok_certificate, in a file of /etc/dkms"}};
+                {{". " + file, "mokutil --import \"$mok_certificate\"", boot_again},
+                 fmt::format("{}; its certificate is mok_certificate of {}, a shell script", enrol,
+                             file)}};
+    }
     return {"secure-boot",
             Verdict::warn,
             fmt::format("on: DKMS signs with {}", certificate),
@@ -325,18 +334,21 @@ Finding check_query(const Context& context, const kfd::LoadedModule& module,
     return {"driver", Verdict::ok, text};
 }
 
-Finding check_node(const Result<kfd_ioctl_preempt_query_args>& query, const kfd::Node& node) {
+Finding check_node(const Context& context, const Result<kfd_ioctl_preempt_query_args>& query,
+                   const kfd::Node& node) {
     const std::string name = fmt::format("gpu {}", node.gpu_id);
     const std::string place =
         printable(fmt::format("{}{}{}", node.name.empty() ? "no name" : node.name,
                               node.pci_address.empty() ? "" : ", ", node.pci_address));
     if (!query)
-        return {"gpu",
-                Verdict::fail,
+        return {"gpu", Verdict::fail,
                 fmt::format("{} ({}): QUERY failed: {} ({})", name, place,
                             std::strerror(query.error().errno_value),
                             errno_name(query.error().errno_value)),
-                {{"ls -l /dev/dri/renderD*"}, "check that this user may use the GPU's render node"},
+                query.error().errno_value == ENODEV
+                    ? Fix{{container_with_gpus},
+                          "a container, or a unit with DeviceAllow=, needs the GPU's render node"}
+                    : Fix{{read_log, boot_again}, "look for errors of amdgpu"},
                 Exit::failed};
     const std::string text =
         fmt::format("{}: stops by {}; {} XCC, {}", name,
@@ -351,12 +363,11 @@ Finding check_node(const Result<kfd_ioctl_preempt_query_args>& query, const kfd:
                  "read the kernel log, then try again, as root"},
                 can_save ? Exit::ok : Exit::unsupported};
     if (!can_save)
-        return {"gpu",
-                Verdict::fail,
-                text,
-                {{"grep . /sys/module/amdgpu/parameters/cwsr_enable", read_log},
-                 "it cannot stop mid-kernel (no SAVE): CWSR is off (amdgpu.cwsr_enable=0) or this "
-                 "GPU cannot under this scheduler"},
+        return {"gpu", Verdict::fail, text,
+                fix_of_parameter(context, "cwsr_enable=",
+                                 "it cannot stop mid-kernel (no SAVE): remove "
+                                 "amdgpu.cwsr_enable=0 where the first command finds it; if it "
+                                 "finds none, this GPU cannot under this scheduler"),
                 Exit::unsupported};
     return {"gpu", Verdict::ok, text};
 }
@@ -382,9 +393,9 @@ std::vector<Finding> check_device(const Context& context, const kfd::LoadedModul
         checks.push_back({"gpu",
                           Verdict::fail,
                           "KFD knows no GPU that this user may use",
-                          {{read_log},
-                           "look for errors of amdgpu in dmesg; start a container with --device "
-                           "/dev/dri/renderD*"},
+                          {{container_with_gpus},
+                           "a container needs the render nodes of its GPUs; outside of one, look "
+                           "for errors of amdgpu in dmesg"},
                           Exit::unsupported});
         return checks;
     }
@@ -392,7 +403,7 @@ std::vector<Finding> check_device(const Context& context, const kfd::LoadedModul
         const auto query = device->query(node.gpu_id);
         if (query)
             queries.emplace(node.gpu_id, *query);
-        checks.push_back(check_node(query, node));
+        checks.push_back(check_node(context, query, node));
     }
     return checks;
 }

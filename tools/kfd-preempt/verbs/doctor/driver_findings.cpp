@@ -177,22 +177,20 @@ std::vector<Finding> check_parameters(const Context& context, const kfd::LoadedM
 
 std::vector<Finding> check_settings_of(const Context& context, pid_t pid) {
     std::vector<Finding> findings;
-    const std::string look = fmt::format("tr '\\0' '\\n' </proc/{}/environ", pid);
     if (variable_of(context, pid, "HSA_ENABLE_DRM_DEBUG") == "1")
         findings.push_back({"user-queues",
                             Verdict::warn,
                             "HSA_ENABLE_DRM_DEBUG=1: its queues are DRM user queues, which KFD "
                             "does not know and nothing here sees or stops",
-                            {{look}, "start it without HSA_ENABLE_DRM_DEBUG"}});
+                            {{"env -u HSA_ENABLE_DRM_DEBUG PROGRAM"}}});
     if (!reads_rings_in_vram(context) &&
         variable_of(context, pid, "DEBUG_CLR_AQL_DEV_QUEUE") == "1")
         findings.push_back({"rings",
                             Verdict::warn,
                             "DEBUG_CLR_AQL_DEV_QUEUE=1: its rings are in VRAM, where this driver "
                             "does not read whether the last kernel of a queue has ended",
-                            {{look},
-                             "install a driver with ABI 1.5 or newer, or start it without "
-                             "DEBUG_CLR_AQL_DEV_QUEUE"}});
+                            {{"env -u DEBUG_CLR_AQL_DEV_QUEUE PROGRAM"},
+                             "or install a driver with ABI 1.5 or newer"}});
     return findings;
 }
 
