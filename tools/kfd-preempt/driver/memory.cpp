@@ -106,6 +106,8 @@ Memory memory_of(const Driver& driver, const TargetQueues& process) {
             continue;
         const auto status = driver.device.status_of(process.target.pid, queue.queue_id,
                                                     KFD_PREEMPT_STATUS_COUNT_MEMORY);
+        if (!status && status.error().errno_value == EBUSY)
+            break; // each call would wait for the process
         if (!status)
             continue;
         memory.push_back({queue.gpu_id, status->vram_bytes, status->yielded_bytes,
@@ -161,8 +163,12 @@ bool yield_memory(const Driver& driver, const TargetQueues& process, std::uint32
             std::ranges::find(first, queue.gpu_id, &kfd::Queue::gpu_id) == first.end())
             first.push_back(queue);
     std::vector<std::pair<std::uint32_t, int>> results;
-    for (const kfd::Queue& queue : first)
-        results.emplace_back(queue.gpu_id, yield_beside(driver, process.target.pid, queue, flags));
+    int result = 0;
+    for (const kfd::Queue& queue : first) {
+        if (result != stays_locked)
+            result = yield_beside(driver, process.target.pid, queue, flags);
+        results.emplace_back(queue.gpu_id, result);
+    }
     bool all = true;
     const Memory memory = memory_of(driver, process);
     for (const auto& [gpu_id, reason] : results) {

@@ -48,7 +48,7 @@ private:
                std::ranges::any_of(whole_, &GroupQueue::failed);
     }
     bool scan();
-    void add(const Target& target, const kfd::Queue& queue);
+    bool add(const Target& target, const kfd::Queue& queue, bool is_locked);
     void classify_held(GroupQueue& queue, std::uint32_t state);
     void stop(const std::vector<GroupQueue*>& queues);
     bool hold_processes();
@@ -105,7 +105,9 @@ void Freezing::classify_held(GroupQueue& queue, std::uint32_t state) {
     }
 }
 
-void Freezing::add(const Target& target, const kfd::Queue& queue) {
+// is_locked: the process was, when another queue of it was read, and no more is read. Returns
+// whether it is.
+bool Freezing::add(const Target& target, const kfd::Queue& queue, bool is_locked) {
     GroupQueue item{{queue.gpu_id, name_of(queue.type)}, target, {target.pid, queue.queue_id, 0}};
     if (queue.type != kfd::QueueType::compute) {
         item.outcome = QueueOutcome::skipped;
@@ -113,15 +115,16 @@ void Freezing::add(const Target& target, const kfd::Queue& queue) {
                                 item.name(), item.type);
         if (known(item.id) == nullptr)
             queues_.push_back(std::move(item));
-        return;
+        return is_locked;
     }
-    auto status = driver_.device.status_of(target.pid, queue.queue_id);
-    for (unsigned tries = 1; is_busy(status) && tries < reads_max; ++tries) {
+    auto status = is_locked ? fail(EBUSY, Op::queue_status)
+                            : driver_.device.status_of(target.pid, queue.queue_id);
+    for (unsigned tries = 1; !is_locked && is_busy(status) && tries < reads_max; ++tries) {
         pause_before_retry();
         status = driver_.device.status_of(target.pid, queue.queue_id);
     }
     if (!status && is_gone(status.error().errno_value))
-        return;
+        return false;
     if (!status) {
         item.outcome = QueueOutcome::failed;
         item.errno_value = status.error().errno_value;
@@ -131,8 +134,9 @@ void Freezing::add(const Target& target, const kfd::Queue& queue) {
     } else {
         item.id.uid = status->queue_uid;
     }
+    is_locked = is_busy(status);
     if (known(item.id) != nullptr)
-        return;
+        return is_locked;
     if (status && status->state == KFD_PREEMPT_STATE_DEAD) {
         item.answered = true;
         item.entry.state = status->state;
@@ -144,6 +148,7 @@ void Freezing::add(const Target& target, const kfd::Queue& queue) {
         classify_held(item, status->state);
     }
     queues_.push_back(std::move(item));
+    return is_locked;
 }
 
 // False: the cgroup can't be read, or nothing is in it.
@@ -168,8 +173,9 @@ bool Freezing::scan() {
             continue;
         const Target target = target_of(context_, pid);
         targets_.push_back(target);
+        bool is_locked = false;
         for (const kfd::Queue& queue : process->queues)
-            add(target, queue);
+            is_locked = add(target, queue, is_locked);
     }
     return true;
 }

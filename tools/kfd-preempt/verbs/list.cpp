@@ -50,6 +50,8 @@ public:
     QueueState read(pid_t pid, std::uint32_t queue_id) {
         if (!device_)
             return {.errno_value = reason_};
+        if (pid == locked_) // each call would wait for it
+            return {.errno_value = EBUSY};
         auto args = device_->status_of(pid, queue_id);
         if (args && (args->status & KFD_PREEMPT_STATUS_YIELDED) != 0)
             args = device_->status_of(pid, queue_id, KFD_PREEMPT_STATUS_COUNT_MEMORY);
@@ -57,18 +59,24 @@ public:
             return {
                 .state = args->state, .holds = args->holds, .yielded_bytes = args->yielded_bytes};
         const int error = args.error().errno_value;
+        if (error == EBUSY)
+            locked_ = pid;
         return {.errno_value = error, .gone = error == ENOENT || error == ESRCH};
     }
 
 private:
     std::optional<kfd::Device> device_;
     int reason_ = 0;
+    pid_t locked_ = 0; // the last process that was locked in the driver
 };
 
 std::string why_unknown(int errno_value) {
     switch (errno_value) {
     case ENOTTY: return "the loaded driver has no queue preemption (`kfd-preempt doctor`)";
     case EPERM: return "those processes are not yours; run kfd-preempt as root (sudo)";
+    case EBUSY:
+        return "the process is locked while it allocates memory, or while its memory moves; try "
+               "again";
     case ENOENT: return "/dev/kfd is missing: a container needs `--device /dev/kfd`";
     case EACCES:
         return "not allowed to open /dev/kfd: run kfd-preempt as root (sudo), or join the group of "

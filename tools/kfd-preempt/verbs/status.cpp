@@ -64,9 +64,12 @@ Report status(const Context& context, const QueueSelection& selection) {
     Table table({"QUEUE", "TYPE", "STATE", "HOLDS", "STATUS", "STOPS", "STARTS", "FAILED", "HELD",
                  "LAST-STOP", "MAX-STOP", "LAST-START"});
     Json queues = Json::array();
+    bool locked = false; // in the driver, where each call would wait for it
     for (const kfd::Queue& queue : selected->queues) {
-        const auto args = driver->device.status_of(target.pid, queue.queue_id);
+        const auto args = locked ? fail(EBUSY, Op::queue_status)
+                                 : driver->device.status_of(target.pid, queue.queue_id);
         const int reason = args ? 0 : args.error().errno_value;
+        locked = reason == EBUSY;
         if (reason == ENOENT && selection.queue_ids.empty())
             continue; // destroyed since sysfs was read
         if (reason == EPERM || reason == ESRCH || reason == ENOTTY) // the same for every queue
@@ -88,7 +91,7 @@ Report status(const Context& context, const QueueSelection& selection) {
     const bool none = queues.empty();
     report.json["queues"] = std::move(queues);
     report.text = none ? fmt::format("{}: has no queues\n", target.name()) : table.text();
-    const Memory memory = memory_of(*driver, *selected);
+    const Memory memory = locked ? Memory{} : memory_of(*driver, *selected);
     report.json["memory"].push_back({{"pid", target.pid}, {"gpus", json_of(memory)}});
     report.text += text_of(memory);
     if (!selection.queue_ids.empty())

@@ -138,11 +138,16 @@ Report TopReader::read() {
     std::size_t queues = 0, held = 0;
     for (std::size_t i = 0; i < processes.size(); ++i) {
         Json rows = Json::array();
+        bool locked = false; // in the driver, where each call would wait for it
         for (const kfd::Queue& queue : processes[i].queues) {
             QueueRow row{queue, std::nullopt, library_queue(views[i], queue)};
-            if (device_)
-                if (const auto status = device_->status_of(targets[i].pid, queue.queue_id); status)
+            if (device_ && !locked) {
+                const auto status = device_->status_of(targets[i].pid, queue.queue_id);
+                if (status)
                     row.driver = *status;
+                else
+                    locked = status.error().errno_value == EBUSY;
+            }
             ++queues;
             held += row.driver ? (row.driver->holds != 0 ? 1U : 0U)
                                : (row.library != nullptr && row.library->holds > 0 ? 1U : 0U);
