@@ -172,6 +172,34 @@ TEST_F(XpreemptdServer, AUserWithManyClientsReplacesHisOwn) {
     EXPECT_EQ(error_of(second.ask(loop, status)), 0);
 }
 
+// A user namespace has 65,536 uids, each with one client.
+TEST_F(XpreemptdServer, AUserWithManyUidsReplacesNoClientOfRoot) {
+    if (::geteuid() != 0)
+        GTEST_SKIP() << "needs root to become other users";
+    constexpr std::size_t limit = 8;
+    serve(limit);
+    const DaemonClient of_root(path);
+    EXPECT_EQ(error_of(of_root.ask(loop, status)), 0);
+    const test::Child other = in_child([&](int done) {
+        constexpr uid_t first = 100000, unchanged = static_cast<uid_t>(-1);
+        std::vector<DaemonClient> clients;
+        for (uid_t uid = first; uid < first + 2 * limit; ++uid) {
+            if (::setresuid(unchanged, uid, unchanged) != 0)
+                ::_exit(1);
+            clients.emplace_back(path);
+            if (!clients.back().connected() || ::setresuid(unchanged, 0, unchanged) != 0)
+                ::_exit(1);
+        }
+        test::say(done, "connected");
+        ::pause();
+    });
+    ASSERT_EQ(other.line(), "connected");
+    for (int turn = 0; turn < 200; ++turn)
+        (void)loop.wait_until(std::chrono::steady_clock::now());
+    EXPECT_EQ(server->clients(), limit);
+    EXPECT_EQ(error_of(of_root.ask(loop, status)), 0);
+}
+
 TEST_F(XpreemptdServer, DisconnectsAClientThatNeverReads) {
     serve();
     control.listed.resize(3000);

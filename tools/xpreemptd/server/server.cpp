@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <tuple>
 
 namespace xpreemptd {
 
@@ -155,11 +156,12 @@ void Server::make_room() {
     std::map<uid_t, std::size_t> owned;
     for (const auto& [fd, client] : clients_)
         ++owned[client.session.caller().uid];
-    const auto leaves = std::ranges::min_element(clients_, [&](const auto& a, const auto& b) {
-        const std::size_t of_a = owned[a.second.session.caller().uid];
-        const std::size_t of_b = owned[b.second.session.caller().uid];
-        return of_a != of_b ? of_a > of_b : a.second.last_use < b.second.last_use;
-    });
+    const auto rank = [&](const Client& client) {
+        const uid_t uid = client.session.caller().uid;
+        return std::tuple(uid == 0, max_clients_ - owned[uid], client.last_use);
+    };
+    const auto leaves = std::ranges::min_element(
+        clients_, {}, [&](const auto& client) { return rank(client.second); });
     if (leaves == clients_.end())
         return;
     leaves->second.session.dismiss(
