@@ -448,4 +448,31 @@ TEST_F(HintsTest, cost_no_file_of_proc_after_the_first_of_a_connection) {
     EXPECT_EQ(hint(BeginHint{}), ESRCH); // its job has ended
 }
 
+// Facts and up to 256 ancestors are files of /proc.
+TEST_F(HintsTest, of_a_process_without_queues_cost_a_bounded_number_of_files) {
+    for (pid_t pid = 30; pid < 130; ++pid)
+        gpu.create_process(pid, pid - 1);
+    constexpr pid_t last = 129;
+    const auto read = [this] { return gpu.facts_read + gpu.origins; };
+    const std::uint64_t before = read();
+    ASSERT_EQ(hint(BeginHint{}, last, 7), ESRCH);
+    const std::uint64_t once = read() - before;
+    EXPECT_GT(once, 90U);
+    EXPECT_LT(once, 110U) << "the ancestors are visited once";
+    ASSERT_EQ(hint(BandHint{sched::Band::idle}, last, 7), 0);
+    for (int i = 0; i < 1000; ++i)
+        (void)hint(BeginHint{}, last, 7);
+    EXPECT_LE(read() - before, 12 * once);
+    EXPECT_EQ(hint(BeginHint{}, last, 7), EAGAIN);
+    EXPECT_EQ(hint(BandHint{sched::Band::normal}, last, 7), EAGAIN);
+    EXPECT_EQ(hint(BeginHint{}, last, 8), ESRCH) << "other connections have their own";
+    pass(milliseconds{100});
+    EXPECT_EQ(hint(BeginHint{}, last, 7), ESRCH);
+    // The hint that was kept is in force.
+    add(last, "/batch");
+    pass(milliseconds{150});
+    EXPECT_EQ(job(last).attributes.band, sched::Band::idle);
+    EXPECT_EQ(hint(BeginHint{}, last, 7), 0);
+}
+
 } // namespace

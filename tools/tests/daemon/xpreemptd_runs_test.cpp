@@ -158,6 +158,20 @@ TEST_F(RunMarksTest, user_has_a_bounded_number_of_runs_and_those_that_ended_leav
     EXPECT_FALSE(run(33, {}, "", 1000));
 }
 
+TEST_F(RunMarksTest, refused_runs_cost_a_bounded_number_of_files) {
+    for (std::size_t i = 0; i < Runs::most_of_user; ++i)
+        ASSERT_TRUE(run(1000 + static_cast<pid_t>(i), {}, "", 1000)) << i;
+    const std::uint64_t before = gpu.origins;
+    for (int i = 0; i < 100; ++i)
+        ASSERT_FALSE(run(30, {}, "", 1000));
+    EXPECT_LE(gpu.origins - before, 11 * Runs::most_of_user);
+    end(1007);
+    EXPECT_FALSE(run(30, {}, "", 1000));
+    EXPECT_TRUE(run(31, {}, "", 1001)) << "others have their own";
+    gpu.now += milliseconds{100};
+    EXPECT_TRUE(run(30, {}, "", 1000));
+}
+
 // A tenant has them in a user namespace.
 TEST(RunsOfUsersTest, many_uids_leave_room_for_root) {
     Runs runs;

@@ -382,9 +382,11 @@ Answer<void> Daemon::adopt(const Caller& caller, const AttributeChange& change) 
     if (table_.find_pid(caller.pid).process != nullptr)
         return refuse(EBUSY, fmt::format("pid {} uses the GPU already: use `kfd-preempt renice {}`",
                                          caller.pid, caller.pid));
-    runs_.forget_ended(facts->uid, origin_, [this](const std::string& key) {
-        return table_.find_key(key) != nullptr || has_members(key);
-    });
+    // Without room all runs of the user are visited: hundreds of files.
+    if (runs_.has_room(facts->uid) || run_searches_.admit(facts->uid, clock_()))
+        runs_.forget_ended(facts->uid, origin_, [this](const std::string& key) {
+            return table_.find_key(key) != nullptr || has_members(key);
+        });
     Run run{{facts->pid, facts->start_ticks},
             {},
             facts->uid,
@@ -471,10 +473,21 @@ Daemon::Taken Daemon::take(const Caller& caller, const Hint& hint, Time now) {
     // A connection is that of one process, and a process stays in its job.
     if (Job* known = hints_.job_of(caller, table_))
         return take(caller, *known, hint, now);
+    // The process and its ancestors cost hundreds of files, also after a hint that was kept.
+    if (!job_searches_.admit(caller.connection, now))
+        return {false,
+                refuse(EAGAIN, fmt::format("the job of pid {} has no queues on a GPU yet: send at "
+                                           "most 10 hints a second until it has",
+                                           caller.pid))};
     const Answer<ProcessFacts> facts = facts_of(caller);
     if (!facts)
         return {false, tl::make_unexpected(facts.error())};
-    Job* job = job_of(*facts);
+    Job* job = table_.find_pid(caller.pid).job;
+    std::string key;
+    if (job == nullptr) {
+        key = place(*facts).key;
+        job = table_.find_key(key);
+    }
     if (job != nullptr)
         return take(caller, *job, hint, now);
     if (!is_lasting(hint))
@@ -482,7 +495,7 @@ Daemon::Taken Daemon::take(const Caller& caller, const Hint& hint, Time now) {
                                                  caller.pid))};
     AllowedHint allowed = allowed_part(caller, hint, assign(rules_, *facts).highest);
     if (allowed.hint)
-        hints_.keep(caller, place(*facts).key, *allowed.hint);
+        hints_.keep(caller, key, *allowed.hint);
     return {false, std::move(allowed.answer)};
 }
 
@@ -511,6 +524,7 @@ Answer<void> Daemon::hint(const Caller& caller, const Hint& hint) {
 
 void Daemon::forget(std::uint64_t connection) {
     const Time now = clock_();
+    job_searches_.forget(connection);
     if (hints_.forget(table_, connection, now))
         decide(now, Cause::request);
 }

@@ -13,6 +13,7 @@
 #include "scheduling/decisions.hpp"
 #include "scheduling/kept_state.hpp"
 #include "scheduling/memory_turns.hpp"
+#include "scheduling/rate_limit.hpp"
 #include "scheduling/reactions.hpp"
 #include "scheduling/recorder.hpp"
 #include "scheduling/rights.hpp"
@@ -122,8 +123,10 @@ private:
     Hints hints_{counts};
     CpuPriorities cpu_priorities_;
     Runs runs_;
-    std::filesystem::path state_file_; // empty: nothing is kept
-    KeptState before_;                 // of the daemon before, until its jobs were found
+    RateLimit<uid_t> run_searches_;         // for those that have ended
+    RateLimit<std::uint64_t> job_searches_; // by connection: for the job of its process
+    std::filesystem::path state_file_;      // empty: nothing is kept
+    KeptState before_;                      // of the daemon before, until its jobs were found
     Time forget_before_at_{}, next_keep_{};
     bool unkept_ = false, cannot_keep_ = false, is_kept_ = false;
     bool warned_of_partition_ = false;

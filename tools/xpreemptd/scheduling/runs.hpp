@@ -35,6 +35,8 @@ public:
     [[nodiscard]] const Run* find_marked(const ProcessFacts& facts) const;
     // Whether the mark of this run is that of another process.
     [[nodiscard]] bool has_mark_of_other(const Run& run) const;
+    // Whether a further run of this user would be added.
+    [[nodiscard]] bool has_room(uid_t uid) const;
     // Replaces the run of the same process. Returns false if this user, or all of them, have too
     // many. A tenant may have many uids, so the bound of all is none for root.
     [[nodiscard]] bool add(Run run);
@@ -47,7 +49,6 @@ public:
 
 private:
     [[nodiscard]] bool has_own_room(uid_t uid) const;
-    [[nodiscard]] bool has_room(uid_t uid) const;
     void remove(std::size_t at);
 
     std::vector<ProcessName> processes_; // parallel to runs_
