@@ -26,6 +26,10 @@ extern "C" {
  * -ESRCH: the job of this process has no queues on a GPU yet.
  * -EAGAIN: too many hints, see each function.
  * -EPROTO: the reply is not of this version.
+ * -EUSERS: the daemon has closed the connection for another client's. The next call connects again.
+ * -ECONNRESET: the daemon closes each connection at once.
+ * -ENAMETOOLONG: the path of the socket is empty, or has more than 107 bytes.
+ * -EMFILE, -ENFILE: no descriptor is free in this process, in the daemon, or on the machine.
  * xp_last_detail() says more.
  */
 
