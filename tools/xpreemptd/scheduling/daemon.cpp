@@ -10,7 +10,6 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 namespace xpreemptd {
 
@@ -158,7 +157,7 @@ void Daemon::keep_state() {
     }
     if (state_file_.empty() || now < next_keep_)
         return;
-    const bool was_removed = is_kept_ && ::access(state_file_.c_str(), F_OK) != 0;
+    const bool was_removed = is_kept_ && !file_exists(state_file_);
     if (!unkept_ && !was_removed && kept_changes_ == table_.changes())
         return;
     KeptState state = state_of(runs_, table_);

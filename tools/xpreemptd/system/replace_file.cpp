@@ -33,4 +33,8 @@ int replace_file(const std::filesystem::path& path, std::string_view text, mode_
     return failed;
 }
 
+bool file_exists(const std::filesystem::path& path) {
+    return ::access(path.c_str(), F_OK) == 0;
+}
+
 } // namespace xpreemptd

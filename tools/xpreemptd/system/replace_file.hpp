@@ -13,4 +13,6 @@ namespace xpreemptd {
 [[nodiscard]] int replace_file(const std::filesystem::path& path, std::string_view text,
                                mode_t mode);
 
+[[nodiscard]] bool file_exists(const std::filesystem::path& path);
+
 } // namespace xpreemptd
