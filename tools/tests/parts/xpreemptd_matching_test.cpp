@@ -3,6 +3,7 @@
 #include "rules/rules.hpp"
 #include "xpreemptd_rules_text.hpp"
 
+#include <cerrno>
 #include <gtest/gtest.h>
 
 namespace {
@@ -123,6 +124,60 @@ TEST(Users, name_with_a_null_is_not_the_part_before_it) {
     EXPECT_EQ(xpreemptd::user_named("root\0x"s), std::nullopt);
     EXPECT_EQ(xpreemptd::group_named("root\0x"s), std::nullopt);
     EXPECT_EQ(xpreemptd::group_named("root"), 0U);
+}
+
+// The next look-up returns this errno, and with 0 a user or none.
+int next_error = 0;
+bool is_known = false;
+
+int fake_getpwnam(const char* /*name*/, passwd* entry, char* /*buffer*/, std::size_t bytes,
+                  passwd** found) {
+    if (next_error == ERANGE && bytes > 4096) // as for a long entry
+        next_error = 0;
+    entry->pw_uid = 1234;
+    *found = next_error == 0 && is_known ? entry : nullptr;
+    return next_error;
+}
+
+int fake_getgrnam(const char* /*name*/, group* entry, char* /*buffer*/, std::size_t /*bytes*/,
+                  group** found) {
+    entry->gr_gid = 4321;
+    *found = next_error == 0 && is_known ? entry : nullptr;
+    return next_error;
+}
+
+xpreemptd::FoundUser user_if(int error, bool known = false) {
+    next_error = error;
+    is_known = known;
+    const auto user = xpreemptd::user_by(fake_getpwnam, "alice");
+    if (error != ERANGE) {
+        const auto group = xpreemptd::group_by(fake_getgrnam, "alice");
+        EXPECT_EQ(user.has_value(), group.has_value()) << error;
+    }
+    return user;
+}
+
+// getpwnam(3): these mean that the name was not found.
+TEST(Users, errors_of_a_name_that_is_not_there_are_none) {
+    for (const int error : {0, ENOENT, ESRCH, EBADF, EPERM}) {
+        const auto user = user_if(error);
+        ASSERT_TRUE(user) << error;
+        EXPECT_EQ(*user, std::nullopt) << error;
+    }
+    EXPECT_EQ(user_if(0, true), 1234U);
+    EXPECT_EQ(xpreemptd::group_by(fake_getgrnam, "alice"), 4321U);
+}
+
+TEST(Users, errors_of_a_look_up_that_failed_are_reported) {
+    for (const int error : {EAGAIN, EINTR, EIO, EMFILE, ENFILE, ENOMEM, ETIMEDOUT, ECONNREFUSED}) {
+        const auto user = user_if(error);
+        ASSERT_FALSE(user) << error;
+        EXPECT_EQ(user.error(), error);
+    }
+}
+
+TEST(Users, long_entry_gets_a_larger_buffer) {
+    EXPECT_EQ(user_if(ERANGE, true), 1234U);
 }
 
 } // namespace

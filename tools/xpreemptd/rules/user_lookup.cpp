@@ -3,18 +3,16 @@
 #include "toml/value_format.hpp"
 
 #include <cerrno>
-#include <grp.h>
-#include <pwd.h>
 
 namespace xpreemptd {
 
 namespace {
 
 // A name service that does not answer, as before it has started, is another thing than no such
-// name; getpwnam(3) and getgrnam(3) have several errors for that one. lookup: a call of those.
-template <typename Entry, typename Lookup>
-tl::expected<std::optional<Entry>, int> entry_named(const std::string& name,
-                                                    std::vector<char>& buffer, Lookup lookup) {
+// name; getpwnam(3) and getgrnam(3) have several errors for that one.
+template <typename Entry>
+tl::expected<std::optional<Entry>, int>
+entry_named(const std::string& name, std::vector<char>& buffer, EntryByName<Entry> lookup) {
     constexpr std::size_t most = std::size_t{1} << 20U;
     Entry entry{};
     Entry* found = nullptr;
@@ -34,18 +32,26 @@ tl::expected<std::optional<Entry>, int> entry_named(const std::string& name,
 
 } // namespace
 
-FoundUser user_named(const std::string& name) {
+FoundUser user_by(EntryByName<passwd> call, const std::string& name) {
     std::vector<char> buffer;
-    return entry_named<passwd>(name, buffer, ::getpwnam_r).map([](const auto& found) {
+    return entry_named<passwd>(name, buffer, call).map([](const auto& found) {
         return found ? std::optional(found->pw_uid) : std::nullopt;
     });
 }
 
-FoundUser group_named(const std::string& name) {
+FoundUser group_by(EntryByName<group> call, const std::string& name) {
     std::vector<char> buffer;
-    return entry_named<group>(name, buffer, ::getgrnam_r).map([](const auto& found) {
+    return entry_named<group>(name, buffer, call).map([](const auto& found) {
         return found ? std::optional(found->gr_gid) : std::nullopt;
     });
+}
+
+FoundUser user_named(const std::string& name) {
+    return user_by(::getpwnam_r, name);
+}
+
+FoundUser group_named(const std::string& name) {
+    return group_by(::getgrnam_r, name);
 }
 
 } // namespace xpreemptd

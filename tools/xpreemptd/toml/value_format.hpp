@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <grp.h>
 #include <optional>
+#include <pwd.h>
 #include <string>
 #include <string_view>
 #include <sys/types.h>
@@ -88,5 +90,12 @@ glob_format(std::string_view example, CanMatch can_match = [](std::string_view) 
 // Ask the system's databases of users and groups.
 [[nodiscard]] FoundUser user_named(const std::string& name);
 [[nodiscard]] FoundUser group_named(const std::string& name);
+
+// getpwnam_r(3) and getgrnam_r(3), or calls that return what those do.
+template <typename Entry>
+using EntryByName = int (*)(const char* name, Entry* entry, char* buffer, std::size_t bytes,
+                            Entry** found);
+[[nodiscard]] FoundUser user_by(EntryByName<passwd> call, const std::string& name);
+[[nodiscard]] FoundUser group_by(EntryByName<group> call, const std::string& name);
 
 } // namespace xpreemptd
