@@ -340,7 +340,10 @@ INSTANTIATE_TEST_SUITE_P(
               "machine, or a gid from 0 to 4294967294"},
         Wrong{"[[rule]]\nuser = 0\njob = \"a b\"",
               "f.toml:3:7: job is \"a b\", expected a name of 1 to 64 letters, digits, \".\", "
-              "\"_\" and \"-\""},
+              "\"_\" and \"-\", not of digits alone"},
+        Wrong{"[[rule]]\nuser = 0\njob = \"0123\"",
+              "f.toml:3:7: job is \"0123\", expected a name of 1 to 64 letters, digits, \".\", "
+              "\"_\" and \"-\", not of digits alone"},
         Wrong{"[default]\npriority = 3\n[[rule]]\nuser = 0\nowner_may_choose_priority = 2",
               "f.toml:3:1: owner_may_choose_priority is 2, below 3, the priority that the job "
               "gets; expected 3 or a higher priority"}));

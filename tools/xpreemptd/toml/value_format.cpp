@@ -242,13 +242,17 @@ Format<mode_t> socket_mode_format() {
 
 Format<std::string> job_name_format() {
     constexpr std::size_t most = 64;
-    return {fmt::format("a name of 1 to {} letters, digits, \".\", \"_\" and \"-\"", most),
+    // `kfd-preempt renice 123` changes the job of a process.
+    return {fmt::format("a name of 1 to {} letters, digits, \".\", \"_\" and \"-\", not of digits "
+                        "alone",
+                        most),
             {},
             [](const Scalar& value) -> std::optional<std::string> {
                 constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyz"
                                                      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
                 if (!value.text || value.text->empty() || value.text->size() > most ||
-                    value.text->find_first_not_of(allowed) != std::string::npos)
+                    value.text->find_first_not_of(allowed) != std::string::npos ||
+                    value.text->find_first_not_of("0123456789") == std::string::npos)
                     return std::nullopt;
                 return value.text;
             }};

@@ -84,7 +84,7 @@ glob_format(std::string_view example, CanMatch can_match = [](std::string_view) 
 [[nodiscard]] Format<gid_t> group_format(UserLookup lookup);
 // "0666", "0660" or "0600".
 [[nodiscard]] Format<mode_t> socket_mode_format();
-// A name that is neither a cgroup nor that of a run or a process.
+// A name that is neither a cgroup nor that of a run or a process, nor a pid.
 [[nodiscard]] Format<std::string> job_name_format();
 
 // Ask the system's databases of users and groups.
