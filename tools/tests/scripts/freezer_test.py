@@ -152,6 +152,29 @@ class Freezer(CommandTest):
         self.wait_for_a_pass("a.slice/other")
         self.assertEqual([self.calls_of("freeze", name) for name in odd], [1] * len(odd))
 
+    def test_names_in_messages_do_not_drive_a_terminal(self):
+        self.fake_command("kfd-preempt", f'echo "$*" >>"{self.calls}"; echo refused; exit 1')
+        odd = os.fsdecode(b"a.slice/\x1b[2J\x07\x9b\\ \x7f")
+        escaped = r"/a.slice/\x1b[2J\x07\x9b\\ \x7f"
+        self.make_cgroup(odd)
+        self.follow("a.slice")
+        self.set_frozen(odd, 1)
+        self.soon(lambda: self.stderr().endswith(b"\n"), "a message")
+        self.assertEqual(self.stderr().decode(), f"follow-freezer: freeze of {escaped}: refused\n")
+        self.follow(odd)
+        self.soon(lambda: len(list(self.work.rglob("follow-freezer.*.frozen"))) == 2, "the lists of both, which have their locks")
+        for expected, *arguments in (
+            (f"another one follows the cgroup {escaped}", odd),
+            (r"/none\x1b: there is no such cgroup", "none\x1b"),
+            (r"'1\x1b' is not a number", "--interval", "1\x1b", "a.slice"),
+        ):
+            program = REPO / "tools/freezer/follow-freezer"
+            ran = subprocess.run([program, *arguments], env=self.environment, capture_output=True, check=False, timeout=60)
+            self.assertIn(expected, ran.stderr.decode())
+
+    def stderr(self):
+        return (self.work / "stderr").read_bytes()
+
     def test_full_disk_keeps_nothing_frozen_and_ends_nothing(self):
         first = self.follow("a.slice")
         self.set_frozen("a.slice/job", 1)
