@@ -546,4 +546,46 @@ TEST_F(MemoryTurnsTest, without_a_rule_that_yields_allocations_do_not_wait) {
     EXPECT_TRUE(gpu.is_moving(batch));
 }
 
+// Without a watch the end of a process is found by a scan, and another one may have its pid by
+// then.
+class ReplacedProcessTest : public MemoryTurnsTest {
+protected:
+    void begin_to_move_first() {
+        gpu.has_watch = false;
+        two_that_do_not_fit();
+        pass(600ms);
+        ASSERT_EQ(gpu.moving.size(), 1U);
+    }
+    void expect_to_run_at_the_end() {
+        gpu.finish(second, 1);
+        pass(2s);
+        ASSERT_EQ(gpu.moving.size(), 1U);
+        move();
+        pass(300ms);
+        EXPECT_FALSE(away(batch));
+        EXPECT_FALSE(gpu.held(batch));
+    }
+};
+
+// The fake driver fails for calls about a process whose memory moves.
+TEST_F(ReplacedProcessTest, while_its_memory_moves_no_call_waits_for_it) {
+    begin_to_move_first();
+    gpu.running.at(batch).generation = 1;
+    pass(300ms);
+    move();
+    pass(300ms);
+    expect_to_run_at_the_end();
+}
+
+// It fails for a start that would bring memory back.
+TEST_F(ReplacedProcessTest, while_its_memory_is_away_the_loop_does_not_bring_it_back) {
+    begin_to_move_first();
+    move();
+    ASSERT_TRUE(away(batch));
+    gpu.running.at(batch).generation = 1;
+    pass(300ms);
+    EXPECT_TRUE(away(batch));
+    expect_to_run_at_the_end();
+}
+
 } // namespace

@@ -308,14 +308,19 @@ bool Sensing::scan_job(Job& job, Time now) {
 }
 
 // A process that has ended unseen may have left its pid to one whose queues we took for its own.
-// Returns false if one of them is still held: its owner would wait for ever.
+// Returns false if one of them is still held, because its owner would wait for ever: also while its
+// memory moves, or is away, when the call would wait for that. MemoryTurns brings it back before.
 bool Sensing::release(Process& process) {
+    if (process.moving)
+        return false;
     std::vector<Switch> starts;
     for (const Queue& queue : process.queues)
         if (queue.held)
             starts.push_back({Change::start, process.facts.pid, queue.id, queue.uid});
     if (starts.empty())
         return true;
+    if (process.away())
+        return false;
     (void)provider_.change(starts);
     return std::ranges::none_of(starts, [](const Switch& done) {
         return done.result == EBUSY || done.result == ENOMEM || done.result == ENOSPC;
