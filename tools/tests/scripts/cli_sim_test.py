@@ -168,6 +168,24 @@ class Replay(SimTest):
         longest = float(rows["BAND", "service"]["max ms"])
         self.assertTrue(3 < longest < 3.5, f"{longest} ms: a millisecond of waiting")
 
+    @cases(
+        ("the events of the daemon are of no job", 10**9),
+        ("the events of the daemon are of no job in an old trace", 0),
+    )
+    def daemon(self, pid):
+        words = f"replay $work/trace.json --switches --policy BAND {self.BANDS}"
+        before = self.sim(words).stdout
+        events = json.loads(recording())["traceEvents"]
+        events += [event("M", 0, pid, tid=0, name="process_name", args={"name": "xpreemptd"}),
+                   event("X", 5000, pid, tid=1, name="stop", dur=20, args={}),
+                   event("B", 6000, pid, tid=7, name="running"), event("E", 7000, pid, tid=7),
+                   event("X", 8000, pid, tid=1, name="LOST", dur=0, args={"records": 3})]
+        self.write("trace.json", json.dumps({"traceEvents": events}))
+        after = self.sim(words).stdout
+        self.assertNotIn("xpreemptd", after)
+        self.assertIn("The first 4 of 4 recorded switches are the same", after)
+        self.assertEqual([line for line in after.split("\n") if "lost" not in line.lower()], before.split("\n"))
+
     def test_replay_compares_the_recorded_switches_with_those_of_the_policy(self):
         same = self.sim(f"replay $work/trace.json --switches --policy BAND {self.BANDS}").stdout
         self.assertIn("The first 4 of 4 recorded switches are the same, and no other is simulated.", same)
