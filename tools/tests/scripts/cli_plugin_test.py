@@ -12,7 +12,7 @@ from runner.testing.commands import CommandTest, cases, fails, program, run_comm
 
 LIBRARY = REPO / "libxpreempt"
 PAGE = (REPO / "tools/kfd-preempt-sim/POLICY.md").read_text()
-EXAMPLES = "/usr/share/doc/libxpreempt-dev/examples/policy"
+EXAMPLES = "/usr/share/doc/libxpreempt-dev*/examples/policy"
 INSTALLED = "/usr/lib/xpreempt/policies"
 
 
