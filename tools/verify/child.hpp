@@ -16,7 +16,6 @@ namespace verify {
 
 class Child {
 public:
-    using Words = verify::Words;
     // Modes of a child, by its first argument.
     static constexpr const char *busy = "child", *busy_with_xnack = "child-xnack",
                                 *low_program = "child-low-program";

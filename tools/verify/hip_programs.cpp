@@ -18,7 +18,7 @@ std::string pci_address_of(Gpu& gpu) {
     return device.filename().string();
 }
 
-void append(Child::Words& words, const spin::Shape& shape) {
+void append(Words& words, const spin::Shape& shape) {
     for (const std::uint32_t number : {shape.workgroups, shape.iterations, shape.rounds})
         words.push_back(std::to_string(number));
 }
@@ -46,12 +46,12 @@ std::string hip_program() {
     return (self.parent_path() / "kfd-preempt-verify-hip").string();
 }
 
-tl::expected<std::unique_ptr<HipPrograms>, std::string>
-HipPrograms::create(Gpu& gpu, const Child::Words& by) {
+tl::expected<std::unique_ptr<HipPrograms>, std::string> HipPrograms::create(Gpu& gpu,
+                                                                            const Words& by) {
     const auto shapes = shapes_on(gpu);
     if (!shapes)
         return tl::make_unexpected(shapes.error());
-    Child::Words words{hip_program(), pci_address_of(gpu), std::to_string(patience_ms)};
+    Words words{hip_program(), pci_address_of(gpu), std::to_string(patience_ms)};
     append(words, shapes->high);
     append(words, shapes->low);
     if (::access(words[0].c_str(), X_OK) != 0)

@@ -18,8 +18,8 @@ class HipPrograms : public Programs {
 public:
     // by: a command that becomes the low program, then a process of its own. The error is why there
     // are none.
-    static tl::expected<std::unique_ptr<HipPrograms>, std::string>
-    create(Gpu& gpu, const Child::Words& by = {});
+    static tl::expected<std::unique_ptr<HipPrograms>, std::string> create(Gpu& gpu,
+                                                                          const Words& by = {});
 
     [[nodiscard]] bool has_levels() const;
     [[nodiscard]] std::string version() const; // of HIP

@@ -61,8 +61,8 @@ tl::expected<std::uint64_t, std::string> Programs::stops() {
     return stops;
 }
 
-tl::expected<std::unique_ptr<KfdPrograms>, std::string>
-KfdPrograms::create(Gpu& gpu, const Child::Words& by) {
+tl::expected<std::unique_ptr<KfdPrograms>, std::string> KfdPrograms::create(Gpu& gpu,
+                                                                            const Words& by) {
     const auto shapes = shapes_on(gpu);
     if (!shapes)
         return tl::make_unexpected(shapes.error());

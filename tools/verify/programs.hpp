@@ -56,8 +56,8 @@ protected:
 // or libxpreempt would. by: a command that becomes the low program.
 class KfdPrograms : public Programs {
 public:
-    static tl::expected<std::unique_ptr<KfdPrograms>, std::string>
-    create(Gpu& gpu, const Child::Words& by = {});
+    static tl::expected<std::unique_ptr<KfdPrograms>, std::string> create(Gpu& gpu,
+                                                                          const Words& by = {});
 
     // From now on requests have kernels of that shape.
     Done set_shape(const spin::Shape& shape);

@@ -13,12 +13,9 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <thread>
 #include <unistd.h>
 
 namespace verify {
-
-using std::chrono::steady_clock;
 
 namespace {
 
@@ -27,8 +24,9 @@ constexpr unsigned rounds_max = 10; // of all ways: each runs the program whole
 struct Way {
     const char* name;
     Words xsched; // variables of XSched
-    bool hook, daemon,
-        beside; // with the hook, under an xpreemptd, beside a program that fills the GPU
+    bool hook;
+    bool daemon; // under an xpreemptd
+    bool beside; // beside a program that fills the GPU
 };
 
 const std::vector<Way>& ways() {
@@ -127,7 +125,7 @@ bool Overhead::time(std::size_t way) {
 }
 
 bool Overhead::beside_low_program(std::size_t way) {
-    Child::Words by;
+    Words by;
     if (ways()[way].daemon)
         by = {command_name(), "run", "--band", "idle", "--"};
     const auto low = Child::start(bench_.gpu().id(), Child::low_program, by);

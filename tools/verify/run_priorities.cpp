@@ -291,8 +291,7 @@ bool measure_hip(Bench& bench, Checks& checks, Measured& measured) {
 
 // Returns false if something failed.
 template <class Kind>
-bool measure_under_daemon(Bench& bench, Checks& checks, Measured& measured,
-                          const Child::Words& by) {
+bool measure_under_daemon(Bench& bench, Checks& checks, Measured& measured, const Words& by) {
     const auto programs = Kind::create(bench.gpu(), by);
     if (!started(programs, "a high program starts, and a low program in the band idle", checks))
         return false;
@@ -321,7 +320,7 @@ bool measure_daemon(Bench& bench, Checks& checks, Measured& kfd, Measured& hip) 
         return true;
     }
     kfd.policy = hip.policy = policy;
-    const Child::Words by{command_name(), "run", "--band", "idle", "--"};
+    const Words by{command_name(), "run", "--band", "idle", "--"};
     return measure_under_daemon<KfdPrograms>(bench, checks, kfd, by) &&
            (hip.modes.empty() || measure_under_daemon<HipPrograms>(bench, checks, hip, by));
 }

@@ -53,7 +53,7 @@ class Bench;
 struct Stage {
     const char* name = "";
     const char* what = ""; // it does
-    const char* risk = ""; // if the hardware doesn't do what the driver expects
+    const char* risk = ""; // if the GPU does not confirm a stop, say
     void (*run)(Bench& bench, Checks& checks) = nullptr;
     bool timed = false; // its figures are those of stops as they are without a look into the HQDs
     bool by_name_only = false; // not among all

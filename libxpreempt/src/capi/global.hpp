@@ -32,7 +32,7 @@ public:
     [[nodiscard]] bool runs() const;
 
     // Sends the parts that have changed. Returns the daemon's answer about the part that the caller
-    // has set, whatever it answers about the other. Does nothing if it doesn't run.
+    // has set: a refused priority is no error of attributes. While runs() is false it does nothing.
     enum class Part { priority, attributes, both };
     Result<void> update(const Wanted& wanted, Part set);
 

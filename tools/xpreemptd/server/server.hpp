@@ -25,8 +25,8 @@ class Server {
 public:
     // Beyond these a new client replaces one of the user with the most clients, the one that was
     // idle longest. A user with subordinate uids (subuid(5)) counts as many users, and so may
-    // disconnect clients of others, who may connect again. Clients of root are replaced only if all
-    // are root's.
+    // disconnect clients of other users; a disconnected client may connect again. Clients of root
+    // are replaced only if all are root's.
     static constexpr std::size_t default_max_clients = 1000;
     static constexpr Loop::Share default_share{10, std::chrono::milliseconds{5}};
 
