@@ -65,7 +65,7 @@ Answer GlobalScheduling::send_priority(control::DaemonLink& link,
                                        std::optional<std::int32_t> priority) {
     auto banded = link.set_band(band_of(priority));
     auto ranked = link.set_priority(priority);
-    return ranked ? ranked : banded;
+    return ranked ? std::move(ranked) : std::move(banded);
 }
 
 Answer GlobalScheduling::send_attributes(control::DaemonLink& link,

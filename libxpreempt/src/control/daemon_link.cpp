@@ -93,12 +93,16 @@ int wait_readable(int fd, std::chrono::milliseconds patience) {
 
 } // namespace
 
+tl::unexpected<Failure> DaemonLink::fail_as_before() const {
+    return tl::make_unexpected(Failure{last_.error, last_.text});
+}
+
 tl::unexpected<Failure> DaemonLink::fail_for(std::chrono::milliseconds pause, int error,
                                              std::string text) {
     socket_.reset();
     next_attempt_ = Clock::now() + pause;
     last_ = {error, std::move(text)};
-    return tl::make_unexpected(last_);
+    return fail_as_before();
 }
 
 Answer DaemonLink::connect() {
@@ -153,13 +157,13 @@ Answer DaemonLink::connect_and_repeat() {
     if (attributes_ && socket_.valid())
         (void)exchange(attributes_hint(*attributes_));
     if (!socket_.valid()) // it hangs
-        return tl::make_unexpected(last_);
+        return fail_as_before();
     return {};
 }
 
 Answer DaemonLink::ask(std::string_view message) try {
     if (!socket_.valid() && Clock::now() < next_attempt_)
-        return tl::make_unexpected(last_);
+        return fail_as_before();
     give_up_at_ = Clock::now() + patience_; // includes the repeated hints
     for (const bool again : {false, true}) {
         if (again)
@@ -168,7 +172,7 @@ Answer DaemonLink::ask(std::string_view message) try {
             TRY(connect_and_repeat());
         if (socket_.valid())
             if (auto answer = exchange(message))
-                return *answer;
+                return std::move(*answer);
     }
     return fail_for(retry_after, ECONNRESET, "xpreemptd closes each connection at once");
 } catch (const std::bad_alloc&) {

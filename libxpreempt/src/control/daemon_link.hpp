@@ -21,10 +21,16 @@ namespace xpreempt::control {
 // Requests are those of tools/xpreemptd/protocol/requests.hpp. Thread-safe; starts no thread.
 class DaemonLink {
 public:
+    // Moved only: tl::expected ends the process if a copy of its error finds no memory.
     struct Failure {
+        Failure(int errno_value, std::string what, bool of_the_daemon = false)
+            : error(errno_value), text(std::move(what)), is_reply(of_the_daemon) {}
+        Failure(Failure&&) = default;
+        Failure& operator=(Failure&&) = default;
+
         int error; // a positive errno
         std::string text;
-        bool is_reply = false; // of the daemon; else the connection failed
+        bool is_reply; // of the daemon; else the connection failed
     };
     using Answer = tl::expected<void, Failure>;
 
@@ -61,6 +67,7 @@ private:
     Answer connect_and_repeat();
     // Nothing: the daemon has closed the connection.
     std::optional<Answer> exchange(std::string_view message);
+    [[nodiscard]] tl::unexpected<Failure> fail_as_before() const;
     tl::unexpected<Failure> fail_for(std::chrono::milliseconds pause, int error, std::string text);
 
     const std::string path_;
