@@ -2,10 +2,16 @@
 """fit-arrivals with times as published traces have them."""
 
 from runner.paths import REPO
-from runner.testing.commands import CommandTest, cases
+from runner.testing.commands import CommandTest, cases, fails, prints
+
+FIT = REPO / "tools/kfd-preempt-sim/fit-arrivals"
+HEADER = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
 
 
 class FitArrivals(CommandTest):
+    def trace_at(self, *times):
+        return self.write("trace.csv", HEADER + "".join(f"{time},100,10\n" for time in times))
+
     @cases(
         ("seven digits of a second", "# 3 requests in 25 s", "rate = 0.08",
          "2023-11-16 18:17:03.9799600", "2023-11-16 18:17:13.9799600", "2023-11-16 18:17:28.9799600"),
@@ -18,8 +24,50 @@ class FitArrivals(CommandTest):
     )
     def times(self, expected, rate, *times):
         self.environment["TZ"] = "Europe/Berlin"  # where summer time ends in that night
-        rows = "".join(f"{time},100,10\n" for time in times)
-        trace = self.write("trace.csv", "TIMESTAMP,ContextTokens,GeneratedTokens\n" + rows)
-        ran = self.succeeds(REPO / "tools/kfd-preempt-sim/fit-arrivals", trace, env=self.environment)
+        ran = self.succeeds(FIT, self.trace_at(*times), env=self.environment)
         self.assertIn(expected + "\n", ran.stdout)
         self.assertIn(rate + "\n", ran.stdout)
+
+    @cases(
+        ("equal intervals are a period", "rate = 0.1", [f"00:00:{second}" for second in (10, 20, 30, 40)]),
+        ("equal intervals of a second", "rate = 1", [f"00:00:{second}" for second in range(10, 20)]),
+        # 30 a second, to the microsecond: the intervals differ by one.
+        ("intervals that differ by the clock's step are a period", "rate = 30",
+         [f"00:00:{frame // 30:02}.{frame % 30 * 1000000 // 30:06}" for frame in range(1000)]),
+        ("intervals that differ by the step of seven digits are a period", "rate = 30",
+         [f"00:00:{frame // 30:02}.{frame % 30 * 10000000 // 30:07}" for frame in range(1000)]),
+    )
+    def periods(self, rate, times):
+        ran = self.meets(prints('^arrival = "periodic"$'), FIT, self.trace_at(*(f"2024-05-10 {time}" for time in times)))
+        self.assertIn(rate + "\n", ran.stdout)
+        self.assertNotIn("shape", ran.stdout)
+
+    def test_intervals_with_a_jitter_have_a_shape(self):
+        times = (f"2024-05-10 00:00:{second}.{second % 3:03}" for second in range(10, 60))
+        ran = self.meets(prints('^arrival = "gamma"$'), FIT, self.trace_at(*times))
+        self.assertRegex(ran.stdout, r"(?m)^shape = \d\.?\d*e\+05$")
+
+    @cases(
+        ("an empty file is rejected", "", r"trace.csv: has no column TIMESTAMP \(its columns: none\); give a trace with "
+         "TIMESTAMP, ContextTokens and GeneratedTokens"),
+        ("a trace without a column is rejected", "TIMESTAMP,Tokens\n2024-05-10,1\n",
+         r"trace.csv: has no column ContextTokens \(its columns: TIMESTAMP, Tokens\);"),
+        ("a trace without requests is rejected", HEADER, r"trace.csv: too few requests \(0\); give a trace of at least 3"),
+        ("one request is rejected", HEADER + "2024-05-10,1,1\n", r"trace.csv: too few requests \(1\); give"),
+        ("one interval is rejected", HEADER + "2024-05-10,1,1\n2024-05-11,1,1\n", r"trace.csv: too few requests \(2\); give"),
+        ("times that are all the same are rejected", HEADER + 3 * "2024-05-10,1,1\n",
+         "trace.csv: its 3 requests have the same time, so there is no rate; give a trace with finer times"),
+        *((f"a time that is {word or 'empty'} is rejected", f"{HEADER}2024-05-10,1,1\n{word},1,1\n",
+           f"trace.csv:3: '{word}' is not a time; expected one such as 2023-11-16 18:17:03.979")
+          for word in ("nan", "inf", "-1", "7.5", "", "2024-05-32")),
+        ("a count of tokens that is no number is rejected", HEADER + "2024-05-10,1,nan\n",
+         "trace.csv:2: GeneratedTokens 'nan' is not a count; expected an integer from 0"),
+        ("a negative count of tokens is rejected", HEADER + "2024-05-10,-1,1\n",
+         "trace.csv:2: ContextTokens '-1' is not a count; expected"),
+        ("a row that ends early is rejected", HEADER + "2024-05-10,1\n", "trace.csv:2: GeneratedTokens '' is not a count;"),
+    )
+    def rejected(self, text, pattern):
+        self.meets(fails(1, pattern), FIT, self.write("trace.csv", text))
+
+    def test_missing_trace_is_reported(self):
+        self.meets(fails(1, "missing.csv: No such file or directory"), FIT, self.work / "missing.csv")
