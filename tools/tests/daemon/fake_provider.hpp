@@ -6,6 +6,7 @@
 #include "driver/provider.hpp"
 #include "driver/queue_reading.hpp"
 #include "jobs/process_facts.hpp"
+#include "scheduling/plugin_watch.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -73,7 +74,8 @@ public:
     // Why a call fails that the driver could carry out. ETIME: a stop is confirmed late_by later.
     std::chrono::nanoseconds late_by{std::chrono::milliseconds{20}};
     std::function<int(const Switch&)> refuse = [](const Switch&) { return 0; };
-    std::uint64_t calls = 0; // of change()
+    std::uint64_t calls = 0;                    // of change()
+    std::chrono::nanoseconds cpu_of_changes{0}; // to be subtracted from that of a caller
     std::uint64_t reads = 0, arms = 0;
     std::uint64_t descriptions = 0, facts_read = 0, origins = 0;
     std::chrono::nanoseconds read_takes{0}, arm_takes{0}, change_takes{0}, description_takes{0},
@@ -271,6 +273,7 @@ public:
     }
     Result<void> change(std::span<Switch> switches) override {
         ++calls;
+        const auto began = xpreemptd::thread_cpu_time();
         (void)std::ranges::any_of(switches, [this](const Switch& of) { return waits_for(of.pid); });
         for (Switch& wanted : switches) {
             if (is_moving(wanted.pid))
@@ -286,6 +289,7 @@ public:
         }
         now += change_takes;
         last.assign(switches.begin(), switches.end());
+        cpu_of_changes += xpreemptd::thread_cpu_time() - began;
         return {};
     }
 

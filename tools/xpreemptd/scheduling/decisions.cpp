@@ -63,24 +63,29 @@ void Decisions::eject(std::string reason) {
     next_ = sched::at_next_event;
 }
 
-bool Decisions::is_held_for_a_job(std::size_t index) const {
+std::uint64_t Decisions::nodes_of_running_work() const {
+    std::uint64_t nodes = 0;
+    for (std::size_t i = 0; i < views_.size(); ++i)
+        if (verdicts_[i] == sched::Verdict::run &&
+            (views_[i].schedulable() || views_[i].announced(snapshot_.now)))
+            nodes |= views_[i].nodes;
+    return nodes;
+}
+
+bool Decisions::is_held_for_a_job(std::size_t index, std::uint64_t nodes_of_work) const {
     if (reason_ == HoldReason::reserved_time)
         return false;
     const std::uint64_t nodes = reason_ == HoldReason::job_on_any_node ? ~std::uint64_t{0}
                                 : divides_time_                        ? groups_.nodes_of(index)
                                                                        : views_[index].nodes;
-    for (std::size_t j = 0; j < views_.size(); ++j)
-        if (verdicts_[j] == sched::Verdict::run &&
-            (views_[j].schedulable() || views_[j].announced(snapshot_.now)) &&
-            (views_[j].nodes & nodes) != 0)
-            return true;
-    return false;
+    return (nodes_of_work & nodes) != 0;
 }
 
 // A job that waits needs the reason that its policy claims. A job without work doesn't wait: PARK
 // holds those.
 bool Decisions::note_waiting() {
     const Time now = snapshot_.now;
+    const std::uint64_t nodes_of_work = nodes_of_running_work();
     for (std::size_t i = 0; i < views_.size(); ++i) {
         Job& job = *table_.jobs()[i];
         if (verdicts_[i] != sched::Verdict::hold || !views_[i].ready || is_unfit(i)) {
@@ -88,7 +93,8 @@ bool Decisions::note_waiting() {
             continue;
         }
         // Up to now it was held for the job that the last decision found.
-        const bool was_for_a_job = std::exchange(job.held_for_a_job, is_held_for_a_job(i));
+        const bool was_for_a_job =
+            std::exchange(job.held_for_a_job, is_held_for_a_job(i, nodes_of_work));
         if (job.may_wait_until == Time{} || was_for_a_job || job.held_for_a_job)
             job.may_wait_until = now + resume_grace_ + max_hold_;
         if (job.may_wait_until <= now && end_wait(job, views_[i]))

@@ -64,7 +64,9 @@ private:
     [[nodiscard]] bool is_unfit(std::size_t job) const {
         return !unfit_.jobs.empty() && unfit_.jobs[job];
     }
-    [[nodiscard]] bool is_held_for_a_job(std::size_t index) const;
+    // Nodes of the jobs that have work, or have announced it, and run.
+    [[nodiscard]] std::uint64_t nodes_of_running_work() const;
+    [[nodiscard]] bool is_held_for_a_job(std::size_t index, std::uint64_t nodes_of_work) const;
     [[nodiscard]] Time decide_for_groups(const sched::Snapshot& fit);
     void ask(const sched::Snapshot& fit);
     [[nodiscard]] bool note_waiting();

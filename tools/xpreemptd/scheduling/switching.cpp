@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
+#include <map>
 #include <tuple>
 
 namespace xpreemptd {
@@ -13,9 +14,8 @@ namespace xpreemptd {
 namespace {
 
 // The first by band, then by priority, as hints change them, then by age.
-std::uint64_t runs_instead_of(const Job& stopped, const JobTable& table,
-                              std::span<const sched::Verdict> verdicts, Time now) {
-    const std::uint64_t nodes = table.nodes_of(stopped);
+std::uint64_t first_that_runs_on(std::uint64_t nodes, const JobTable& table,
+                                 std::span<const sched::Verdict> verdicts, Time now) {
     const Job* first = nullptr;
     for (std::size_t i = 0; i < verdicts.size(); ++i) {
         const Job& job = *table.jobs()[i];
@@ -158,9 +158,17 @@ bool Switching::carry_out(JobTable& table, std::span<const sched::Verdict> verdi
     note_results();
     note_cost();
     note_locks();
-    for (Switched& of : switched_)
-        if (of.change == Change::stop)
-            of.for_job = runs_instead_of(*table.find_id(of.job), table, verdicts, called_at_);
+    // Thousands of jobs use the same few sets of nodes.
+    std::map<std::uint64_t, std::uint64_t> first_on;
+    for (Switched& of : switched_) {
+        if (of.change != Change::stop)
+            continue;
+        const std::uint64_t nodes = table.nodes_of(*table.find_id(of.job));
+        const auto [first, is_new] = first_on.try_emplace(nodes);
+        if (is_new)
+            first->second = first_that_runs_on(nodes, table, verdicts, called_at_);
+        of.for_job = first->second;
+    }
     bool again = false;
     for (std::size_t i = 0; i < switches_.size(); ++i)
         again = note(*queues_[i], switches_[i]) || again;
