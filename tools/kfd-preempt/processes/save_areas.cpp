@@ -11,36 +11,15 @@
 namespace cli {
 
 std::optional<std::uint64_t> SaveAreas::bytes_of(const kfd::Queue& queue) {
-    if (queue.type != kfd::QueueType::compute)
-        return 0;
-    const auto [known, is_new] = of_gpus_.try_emplace(queue.gpu_id);
+    return queue.type == kfd::QueueType::compute ? bytes_on(queue.gpu_id) : 0;
+}
+
+std::optional<std::uint64_t> SaveAreas::bytes_on(std::uint32_t gpu_id) {
+    const auto [known, is_new] = of_gpus_.try_emplace(gpu_id);
     if (is_new)
-        if (const auto gpu = kfd::gpu_of(context_.roots, queue.gpu_id))
+        if (const auto gpu = kfd::gpu_of(context_.roots, gpu_id))
             known->second = kfd::predict_save(*gpu, kfd::Memory::unknown).full_bytes;
     return known->second != 0 ? std::optional(known->second) : std::nullopt;
-}
-
-std::optional<std::uint64_t> SaveAreas::bytes_of(pid_t pid) {
-    const Result<kfd::Process> process = kfd_process(context_, pid);
-    if (!process)
-        return std::nullopt;
-    std::uint64_t sum = 0;
-    for (const kfd::Queue& queue : process->queues)
-        if (const auto bytes = bytes_of(queue))
-            sum += *bytes;
-        else
-            return std::nullopt;
-    return sum;
-}
-
-std::optional<std::uint64_t> SaveAreas::bytes_of(std::span<const pid_t> pids) {
-    std::uint64_t sum = 0;
-    for (const pid_t pid : pids)
-        if (const auto bytes = bytes_of(pid))
-            sum += *bytes;
-        else
-            return std::nullopt;
-    return sum;
 }
 
 std::optional<std::uint64_t> compute_queues_on(const Context& context, std::uint32_t gpu_id) {

@@ -8,8 +8,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <span>
-#include <sys/types.h>
 
 namespace cli {
 
@@ -21,11 +19,8 @@ public:
     // Bytes of the queue's area, all XCCs together; 0 for a queue without waves. Nothing if the
     // topology does not show the GPU, or the GPU has no CWSR.
     std::optional<std::uint64_t> bytes_of(const kfd::Queue& queue);
-
-    // The sum of the process' queues. Nothing if its queues or one of their sizes are unknown.
-    std::optional<std::uint64_t> bytes_of(pid_t pid);
-    // The sum of several; nothing if one is unknown.
-    std::optional<std::uint64_t> bytes_of(std::span<const pid_t> pids);
+    // The same for a compute queue of this GPU.
+    std::optional<std::uint64_t> bytes_on(std::uint32_t gpu_id);
 
 private:
     const Context& context_;

@@ -27,11 +27,19 @@ std::vector<std::string> memory_cells(const xpreemptd::JobReport& job) {
             bytes_text(job.missing_bytes)};
 }
 
-// The sum over its queues. Nothing if it has more processes than the daemon names.
-std::optional<std::uint64_t> save_area_of(const xpreemptd::ListedJob& job, SaveAreas& save_areas) {
-    if (job.report.pids.size() != job.processes)
+// The sum over its queues, by the daemon's counts: a job may have thousands.
+std::optional<std::uint64_t> save_area_of(const xpreemptd::JobReport& job, SaveAreas& save_areas) {
+    if (job.compute_queues.size() != job.gpu_ids.size())
         return std::nullopt;
-    return save_areas.bytes_of(job.report.pids);
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < job.gpu_ids.size(); ++i) {
+        const std::uint64_t count = job.compute_queues[i];
+        const auto bytes = count == 0 ? 0 : save_areas.bytes_on(job.gpu_ids[i]);
+        if (!bytes)
+            return std::nullopt;
+        sum += count * *bytes;
+    }
+    return sum;
 }
 
 } // namespace
@@ -58,7 +66,7 @@ Report jobs(const Context& context) {
     SaveAreas save_areas(context);
     std::vector<std::optional<std::uint64_t>> saves;
     for (const xpreemptd::ListedJob& job : *jobs)
-        saves.push_back(save_area_of(job, save_areas));
+        saves.push_back(save_area_of(job.report, save_areas));
     const bool any_save_area = std::ranges::any_of(
         saves, [](const std::optional<std::uint64_t>& bytes) { return bytes.value_or(0) != 0; });
     if (any_save_area)

@@ -340,7 +340,7 @@ TEST_F(DaemonTest, processes_of_a_cgroup_are_one_job_on_all_gpus) {
     EXPECT_TRUE(gpu.held(batch));
     EXPECT_TRUE(gpu.held(21));
     EXPECT_EQ(job(batch).pids.size(), 2U);
-    EXPECT_EQ(job(batch).gpu_ids.size(), 2U);
+    EXPECT_EQ(job(batch).gpu_ids, (std::vector<std::uint32_t>{1, 2}));
 }
 
 TEST_F(DaemonTest, jobs_on_different_gpus_do_not_meet) {

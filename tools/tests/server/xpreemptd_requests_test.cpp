@@ -187,6 +187,7 @@ JobReport job(std::uint64_t id) {
     report.state = JobState::held;
     report.pids = {7, 8};
     report.gpu_ids = {5230};
+    report.compute_queues = {2};
     report.queues = 3;
     report.ready_edges = 4;
     report.account = {5ns, 6ns, 7ns, 8ns, 9, 10ns};
@@ -211,6 +212,7 @@ TEST(XpreemptdReplies, AreTheSameAfterTheWayThroughText) {
     EXPECT_EQ(first.state, JobState::held);
     EXPECT_EQ(first.pids, (std::vector<pid_t>{7, 8}));
     EXPECT_EQ(first.gpu_ids, (std::vector<std::uint32_t>{5230}));
+    EXPECT_EQ(first.compute_queues, (std::vector<std::uint64_t>{2}));
     EXPECT_EQ(first.queues, 3U);
     EXPECT_EQ(first.ready_edges, 4U);
     EXPECT_EQ(first.account, job(1).account);

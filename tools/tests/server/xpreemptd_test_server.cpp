@@ -24,6 +24,7 @@ public:
         batch.pids = {11, 12};
         batch.queues = 5;
         batch.gpu_ids = {7, 8};
+        batch.compute_queues = {3, 0};
         batch.account = {9s, 4s, 5s, 3s, 17, 10s};
         batch.ready_edges = 2;
         JobReport forged = batch;

@@ -42,6 +42,7 @@ struct JobReport {
     std::string reason; // of not_schedulable
     std::vector<pid_t> pids;
     std::vector<std::uint32_t> gpu_ids;
+    std::vector<std::uint64_t> compute_queues; // on each of gpu_ids; none from an older daemon
     std::uint64_t queues = 0;
     std::uint64_t ready_edges = 0;
     sched::Account account;

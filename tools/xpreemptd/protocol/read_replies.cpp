@@ -181,6 +181,8 @@ Answer<ListedJob> job_of(const Json& json) {
     reader.read("preemptions", report.account.preemptions);
     reader.read("accounted_ns", report.account.known);
     // An older daemon has none of these.
+    if (!reader.is_null("compute_queues"))
+        reader.read("compute_queues", report.compute_queues);
     if (!reader.is_null("resident_bytes")) {
         reader.read("resident_bytes", report.resident_bytes);
         reader.read("yielded_bytes", report.yielded_bytes);

@@ -105,6 +105,7 @@ Json json_of(const ListedJob& job) {
         {"processes", job.processes},
         {"pids", first_of(report.pids, max_pids)},
         {"gpu_ids", first_of(report.gpu_ids, max_gpus)},
+        {"compute_queues", first_of(report.compute_queues, max_gpus)},
         {"queues", report.queues},
         {"ready_edges", report.ready_edges},
         {"ready_ns", report.account.ready.count()},

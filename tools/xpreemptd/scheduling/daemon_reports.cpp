@@ -3,6 +3,7 @@
 #include "scheduling/daemon.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace xpreemptd {
 
@@ -18,15 +19,17 @@ JobReport Daemon::report_of(const Job& job) const {
                    : job.held_by_others() ? JobState::held_by_others
                    : job.ready            ? JobState::running
                                           : JobState::idle;
+    std::map<std::uint32_t, std::uint64_t> compute_queues; // by gpu_id
     for (const auto& process : job.processes) {
         report.pids.push_back(process->facts.pid);
         report.queues += process->queues.size();
         for (const Queue& queue : process->queues)
-            report.gpu_ids.push_back(queue.gpu_id);
+            compute_queues[queue.gpu_id] += queue.compute ? 1U : 0U;
     }
-    std::ranges::sort(report.gpu_ids);
-    const auto again = std::ranges::unique(report.gpu_ids);
-    report.gpu_ids.erase(again.begin(), again.end());
+    for (const auto& [gpu_id, count] : compute_queues) {
+        report.gpu_ids.push_back(gpu_id);
+        report.compute_queues.push_back(count);
+    }
     report.focused = job.focused;
     report.ready_edges = job.ready_edges;
     report.account = decisions_.account_of(job);
