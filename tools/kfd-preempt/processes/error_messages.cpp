@@ -170,7 +170,7 @@ Diagnosis diagnose_device(const Context& context, const Error& error) {
     if (reason == ENOENT || reason == ENXIO || reason == ENODEV)
         return {Exit::unsupported,
                 fmt::format("{} is missing", path),
-                "load amdgpu; start a container with --device /dev/kfd",
+                "load amdgpu; start a container with --device /dev/kfd --device /dev/dri",
                 {"modprobe amdgpu"}};
     if (reason == EACCES || reason == EPERM) {
         const std::optional<std::string> group = group_with_access(context.roots);

@@ -28,12 +28,12 @@ std::string why_not(const xpreempt::Error& error, const kfd::Roots& roots) {
     case ENOENT:
     case ENXIO:
         return fmt::format("{0} is missing: this machine has no AMD GPU, or amdgpu is not loaded; "
-                           "start a container with --device {0}",
+                           "start a container with --device {0} --device /dev/dri",
                            device);
     case EACCES:
     case EPERM:
         return fmt::format("not allowed to open {0}: run xpreemptd as root, its container with "
-                           "--device {0} (Kubernetes: privileged: true)",
+                           "--device {0} --device /dev/dri (Kubernetes: privileged: true)",
                            device);
     case ENOTTY:
         return "the loaded amdgpu has no preemption: `kfd-preempt doctor` says how to install it";
@@ -70,8 +70,9 @@ tl::expected<std::unique_ptr<KfdProvider>, std::string> KfdProvider::open(const 
     constexpr std::uint64_t needed = KFD_PREEMPT_CAP_BATCH | KFD_PREEMPT_CAP_OPERATOR;
     if ((query->caps & needed) != needed || (query->type_mask & 1U << KFD_PREEMPT_TYPE_SAVE) == 0)
         return tl::make_unexpected(
-            std::string("no GPU of this machine can save its waves, or operator_mode is 0: "
-                        "`kfd-preempt doctor` says which"));
+            std::string("no GPU that xpreemptd may use can save its waves, or operator_mode is 0: "
+                        "`kfd-preempt doctor` says which; start a container with --device "
+                        "/dev/dri, too"));
     auto by = std::make_shared<KfdSwitch>(std::move(*device), query->max_batch);
     auto watch = Watches::make([by] { return kfd::Watch::open(by->device(), kfd::plain_ioctl); });
     if (!watch && watch.error().errno_value != ENOTTY)
