@@ -118,15 +118,26 @@ Json json_of(const std::vector<std::uint64_t>& ns) {
     return times;
 }
 
-void record_latencies(const SizeSamples& size, Checks& checks) {
+void record_latencies(const SizeSamples& size, const kfd::StopTime& predicted, Checks& checks) {
     const auto stop = cli::percentiles(size.stop_ns), resume = cli::percentiles(size.resume_ns);
     if (!stop || !resume)
         return;
+    const std::string beside = predicted.us_most == 0
+                                   ? ""
+                                   : fmt::format(", stop predicted {:.1f} to {:.1f} µs",
+                                                 predicted.us_least, predicted.us_most);
     checks.note(fmt::format("{:6} workgroups, {:8.2f} MiB: stop p50 {} p90 {} p99 {}, "
-                            "resume p50 {}",
+                            "resume p50 {}{}",
                             size.workgroups, static_cast<double>(size.bytes) / (1 << 20),
                             cli::duration_text(stop->p50), cli::duration_text(stop->p90),
-                            cli::duration_text(stop->p99), cli::duration_text(resume->p50)));
+                            cli::duration_text(stop->p99), cli::duration_text(resume->p50),
+                            beside));
+}
+
+Json json_of(const kfd::StopTime& predicted) {
+    return predicted.us_most == 0
+               ? Json(nullptr)
+               : Json{{"least", predicted.us_least}, {"most", predicted.us_most}};
 }
 
 // From one workgroup to all that fit: two of them a CU, on gfx908 one.
@@ -152,9 +163,11 @@ void run_latency(Bench& bench, Checks& checks) {
         auto samples = measure(gpu, workgroups, 0, bench.options().rounds, checks);
         if (!samples)
             return;
-        record_latencies(*samples, checks);
+        const auto predicted_time = kfd::predict_stop(*shape, kfd::Memory::system, samples->bytes);
+        record_latencies(*samples, predicted_time, checks);
         checks.data["sizes"].push_back({{"workgroups", workgroups},
                                         {"bytes", samples->bytes},
+                                        {"predicted_us", json_of(predicted_time)},
                                         {"stop", json_of(samples->stop_ns)},
                                         {"resume", json_of(samples->resume_ns)}});
         sizes.push_back(std::move(*samples));
@@ -186,8 +199,8 @@ void run_fast(Bench& bench, Checks& checks) {
     const auto fast = measure(gpu, 1, KFD_PREEMPT_SWITCH_FAST, bench.options().rounds, checks);
     if (!slow || !fast)
         return;
-    record_latencies(*slow, checks);
-    record_latencies(*fast, checks);
+    record_latencies(*slow, {}, checks);
+    record_latencies(*fast, {}, checks);
     checks.data = {{"default", json_of(slow->stop_ns)}, {"fast", json_of(fast->stop_ns)}};
 }
 
@@ -202,7 +215,7 @@ void run_checkpoint(Bench& bench, Checks& checks) {
         measure(gpu, 1, KFD_PREEMPT_SWITCH_CHECKPOINT, bench.options().rounds, checks);
     if (!samples)
         return;
-    record_latencies(*samples, checks);
+    record_latencies(*samples, {}, checks);
     checks.data = {{"stop", json_of(samples->stop_ns)}, {"resume", json_of(samples->resume_ns)}};
 }
 

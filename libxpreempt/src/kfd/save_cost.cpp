@@ -132,4 +132,13 @@ SaveCost predict_save(const Gpu& gpu, Memory memory) {
     return cost;
 }
 
+StopTime predict_stop(const Gpu& gpu, Memory memory, std::uint64_t bytes) {
+    const auto mbs = static_cast<double>(memory_mbs(gpu, memory));
+    if (mbs == 0)
+        return {};
+    const auto stored = static_cast<double>(bytes);
+    return {doorbell_us + transfer_us(stored, mbs),
+            doorbell_us + transfer_us(stored, mbs * efficiency)};
+}
+
 } // namespace xpreempt::kfd

@@ -38,4 +38,11 @@ std::uint32_t compute_units(const Gpu& gpu);
 // Where memory is unknown the times span both: least for VRAM, most for system memory.
 SaveCost predict_save(const Gpu& gpu, Memory memory);
 
+// The time of a stop that stores these bytes, by the bandwidth alone: at its peak, and at 80 % of
+// it. 0 where it isn't known.
+struct StopTime {
+    double us_least = 0, us_most = 0;
+};
+StopTime predict_stop(const Gpu& gpu, Memory memory, std::uint64_t bytes);
+
 } // namespace xpreempt::kfd

@@ -62,6 +62,16 @@ TEST(SaveCost, sizes_of_a_full_mi308x) {
     EXPECT_EQ(4U * 25'600, cost.debug_bytes);
 }
 
+TEST(SaveCost, a_stop_takes_a_microsecond_and_the_time_of_its_bytes) {
+    kfd::Gpu gpu = mi308x();
+    gpu.host_link_mbs = 64000;
+    const kfd::StopTime time = kfd::predict_stop(gpu, Memory::system, 6'400'000);
+    EXPECT_DOUBLE_EQ(time.us_least, 101);
+    EXPECT_DOUBLE_EQ(time.us_most, 126);
+    gpu.host_link_mbs = 0;
+    EXPECT_EQ(kfd::predict_stop(gpu, Memory::system, 6'400'000).us_most, 0);
+}
+
 TEST(SaveCost, what_the_kernel_tells_of_the_area_wins) {
     kfd::Gpu gpu = mi300x();
     gpu.cwsr_bytes_per_xcc = 30'000'128;
