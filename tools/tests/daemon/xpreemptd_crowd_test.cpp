@@ -130,17 +130,6 @@ std::chrono::nanoseconds time_of_a_page(const Daemon& daemon) {
     return median(std::move(times));
 }
 
-TEST_F(DaemonTest, report_of_a_job_counts_the_queues_that_run_waves_on_each_gpu) {
-    add(batch, "/batch");
-    gpu.create_queue(batch, 2, 1);
-    gpu.create_queue(batch, 3, 1, false);
-    gpu.create_queue(batch, 4, 2, false);
-    daemon.start();
-    EXPECT_EQ(job(batch).queues, 4U);
-    EXPECT_EQ(job(batch).gpu_ids, (std::vector<std::uint32_t>{1, 2}));
-    EXPECT_EQ(job(batch).compute_queues, (std::vector<std::uint64_t>{2, 0}));
-}
-
 // Any user may ask for a page, and nothing is scheduled meanwhile.
 TEST_F(CrowdTest, page_of_jobs_costs_no_more_in_a_crowd) {
     const auto jobs_of = [&](pid_t begin, pid_t end) {
@@ -195,6 +184,17 @@ TEST_F(DaemonTest, thousands_of_busy_jobs_that_come_at_once_are_known_within_sec
     }
     EXPECT_LE(gpu.now, begin + seconds{3});
     EXPECT_EQ(daemon.jobs().size(), static_cast<std::size_t>(jobs) + 1);
+}
+
+TEST_F(DaemonTest, report_of_a_job_counts_the_queues_that_run_waves_on_each_gpu) {
+    add(batch, "/batch");
+    gpu.create_queue(batch, 2, 1);
+    gpu.create_queue(batch, 3, 1, false);
+    gpu.create_queue(batch, 4, 2, false);
+    daemon.start();
+    EXPECT_EQ(job(batch).queues, 4U);
+    EXPECT_EQ(job(batch).gpu_ids, (std::vector<std::uint32_t>{1, 2}));
+    EXPECT_EQ(job(batch).compute_queues, (std::vector<std::uint64_t>{2, 0}));
 }
 
 // A server and busy jobs, which each request of the server stops.
