@@ -69,5 +69,10 @@ class FitArrivals(CommandTest):
     def rejected(self, text, pattern):
         self.meets(fails(1, pattern), FIT, self.write("trace.csv", text))
 
+    @cases(*((f"part {text or 'of no text'} is rejected", text) for text in ("0", "-1", "nan", "inf", "half", "")))
+    def part(self, text):
+        trace = self.write("trace.csv", HEADER + "2024-05-10,1,1\n" * 3)
+        self.meets(fails(2, f"--part: '{text}' is not a number above 0"), FIT, f"--part={text}", trace)
+
     def test_missing_trace_is_reported(self):
         self.meets(fails(1, "missing.csv: No such file or directory"), FIT, self.work / "missing.csv")
