@@ -459,6 +459,9 @@ TEST_F(DoctorTest, a_container_and_operator_mode_0_are_told) {
     const cli::Report newer = doctor(context);
     EXPECT_EQ(newer.exit, cli::Exit::failed);
     expect_check(newer, "pids", "fail", "--pid=host");
+    expect_commands(newer, "pids",
+                    {"gpus='--device /dev/kfd --device /dev/dri'",
+                     "docker run --pid=host $gpus IMAGE kfd-preempt doctor"});
 }
 
 TEST_F(DoctorTest, each_queue_of_a_process_has_its_level_and_the_reason) {

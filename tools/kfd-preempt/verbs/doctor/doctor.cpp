@@ -251,14 +251,13 @@ Finding check_secure_boot(const Context& context, const kfd::LoadedModule& modul
 
 Finding check_pids(const Context& context) {
     const Outcome<void> pids = require_kfd_pids(context);
-    if (!pids)
-        return {"pids",
-                Verdict::fail,
-                pids.error().message,
-                {{pids.error().errno_value == 0
-                      ? "docker run --pid=host --device /dev/kfd IMAGE kfd-preempt doctor"
-                      : "mount -t proc proc /proc"}},
-                Exit::failed};
+    if (!pids) {
+        Fix fix{{"mount -t proc proc /proc"}};
+        if (pids.error().errno_value == 0)
+            fix = {{"gpus='--device /dev/kfd --device /dev/dri'",
+                    "docker run --pid=host $gpus IMAGE kfd-preempt doctor"}};
+        return {"pids", Verdict::fail, pids.error().message, std::move(fix), Exit::failed};
+    }
     if (!in_initial_pid_namespace(context.roots).value_or(false))
         return {"pids", Verdict::ok,
                 "in a container: its own pids, matched with KFD's by PASID; processes outside of "
