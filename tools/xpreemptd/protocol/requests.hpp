@@ -50,7 +50,7 @@
 //               "compute_queues" (on each of "gpu_ids"), "queues", "ready_edges", "ready_ns",
 //               "run_ns", "held_ns", "added_wait_ns", "preemptions", "accounted_ns" (that all the
 //               times are of), "resident_bytes" (in VRAM), "yielded_bytes" (out of it),
-//               "missing_bytes" (that must be free before they can return), "focused"}, ...]
+//               "missing_bytes" (that must be free there before they can return), "focused"}, ...]
 //               "next": ID             more jobs follow: ask again with "from": ID
 //   status      "policy", "ejected" (null: is in force), "plugin" (path of the plug-in that is the
 //               policy; null: a built-in one is), "sensing", "decisions", "switches",
