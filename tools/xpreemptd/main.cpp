@@ -244,10 +244,8 @@ std::string result_of_check(const Rules& rules, const std::string& file) {
     const std::size_t count = rules.rules.size();
     std::string text =
         fmt::format("{}: correct, {} {}\n", file, count, count == 1 ? "rule" : "rules");
-    AttributeChange set;
-    for (const Rule& rule : rules.rules)
-        rule.set.apply_to(set);
-    if (const std::string ignored = ignored_by(rules.policy_name, set); !ignored.empty())
+    if (const std::string ignored = ignored_by(rules.policy_name, rules.set_by_any());
+        !ignored.empty())
         text += fmt::format("{}: {}\n", file, ignored);
     return text;
 }

@@ -124,8 +124,9 @@ TEST_F(ReloadTest, logs_what_it_did_and_what_needs_a_restart) {
     start_two();
     lines.clear();
     daemon.reload(rules_with(sched::Band::high, 300));
-    ASSERT_EQ(lines.size(), 1U);
+    ASSERT_EQ(lines.size(), 2U);
     EXPECT_EQ(lines[0], "reloaded: 2 rules, policy BAND; 1 of 2 jobs changed");
+    EXPECT_EQ(lines[1], "rules: policy BAND ignores weight");
     Rules rules = test::rules_of_test();
     rules.socket = "/run/other.sock";
     for (int again = 0; again < 2; ++again) { // as long as it is so
@@ -138,6 +139,17 @@ TEST_F(ReloadTest, logs_what_it_did_and_what_needs_a_restart) {
     lines.clear();
     daemon.reload(rules);
     EXPECT_EQ(lines.at(0).find("restart"), std::string::npos) << lines[0];
+}
+
+TEST_F(ReloadTest, each_policy_that_ignores_attributes_of_rules_is_named) {
+    daemon.reload(rules_with(sched::Band::high, 300));
+    lines.clear();
+    daemon.start();
+    ASSERT_TRUE(daemon.set_policy({1, 0}, "CFS")); // reads it
+    EXPECT_EQ(lines, std::vector<std::string>{"rules: policy BAND ignores weight"});
+    lines.clear();
+    ASSERT_TRUE(daemon.set_policy({1, 0}, "RR"));
+    EXPECT_EQ(lines, std::vector<std::string>{"rules: policy RR ignores weight"});
 }
 
 TEST_F(ReloadTest, resumes_no_job_that_stays_stopped) {

@@ -73,6 +73,13 @@ struct Rules {
                    return rule.set.yields.value_or(false);
                });
     }
+    // What any rule sets.
+    [[nodiscard]] AttributeChange set_by_any() const {
+        AttributeChange set;
+        for (const Rule& rule : rules)
+            rule.set.apply_to(set);
+        return set;
+    }
     bool operator==(const Rules&) const = default;
 };
 

@@ -182,7 +182,14 @@ void Daemon::start() {
     mark_plugin();
     if (!left_out_.empty())
         log_(LogLevel::warning, left_out_);
+    report_ignored();
     on_time();
+}
+
+void Daemon::report_ignored() const {
+    if (const std::string ignored = ignored_by(decisions_.policy_name(), rules_.set_by_any());
+        !ignored.empty())
+        log_(LogLevel::warning, fmt::format("rules: {}", ignored));
 }
 
 // Every process that isn't armed is polled: soon if a decision depends on it.
@@ -353,6 +360,7 @@ void Daemon::reload(Rules rules) {
          fmt::format("reloaded: {} rules, policy {}; {} of {} jobs changed{}", rules_.rules.size(),
                      decisions_.policy_name(), changed, table_.jobs().size(),
                      rules_.socket_file() == socket_ ? "" : "; a restart is needed for [socket]"));
+    report_ignored();
 }
 
 Answer<ProcessFacts> Daemon::facts_of(const Caller& caller) const {
@@ -571,6 +579,7 @@ Answer<void> Daemon::set_policy(const Caller& caller, std::string_view name) {
                                           fmt::join(names_of_policies(rules_.parameters), ", ")));
     decisions_.set_policy(std::move(*policy));
     mark_plugin();
+    report_ignored();
     decide(clock_(), Cause::policy);
     return {};
 }

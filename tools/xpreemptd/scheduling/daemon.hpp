@@ -92,6 +92,8 @@ private:
     void rest_from_switches();
     [[nodiscard]] std::chrono::nanoseconds poll_interval() const;
     [[nodiscard]] JobReport report_of(const Job& job) const;
+    // Names the attributes that rules set and the policy does not read.
+    void report_ignored() const;
     [[nodiscard]] Answer<Job*> find(const JobSelector& selector) const;
     [[nodiscard]] Answer<ProcessFacts> facts_of(const Caller& caller) const;
     [[nodiscard]] Job* job_of(const ProcessFacts& caller) const;
