@@ -286,6 +286,17 @@ TEST_F(FocusTest, job_of_another_user_cannot_get_the_focus) {
     EXPECT_EQ(focused(), Pids{});
 }
 
+TEST_F(FocusTest, of_processes_without_queues_costs_a_bounded_number_of_files) {
+    start_four();
+    const auto before = gpu.facts_read;
+    for (pid_t pid = 5000; pid < 5100; ++pid)
+        ASSERT_FALSE(daemon.focus(first_user, pid));
+    EXPECT_LE(gpu.facts_read - before, 11U);
+    EXPECT_EQ(daemon.focus(first_user, pid_t{77}).error().error, EAGAIN);
+    EXPECT_EQ(daemon.focus(second_user, pid_t{77}).error().error, ESRCH) << "others have their own";
+    ASSERT_TRUE(daemon.focus(first_user, server)) << "one with queues is known";
+}
+
 TEST_F(FocusTest, moves_among_the_jobs_of_one_user_only) {
     start_four();
     ASSERT_TRUE(daemon.focus(first_user, server));

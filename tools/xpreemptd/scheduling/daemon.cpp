@@ -455,8 +455,15 @@ Job* Daemon::job_of(const ProcessFacts& caller) const {
 Answer<void> Daemon::focus(const Caller& caller, std::optional<pid_t> pid) {
     Job* job = nullptr;
     if (pid) {
-        const auto facts = facts_(*pid);
-        job = facts ? job_of(*facts) : nullptr;
+        job = table_.find_pid(*pid).job;
+        // The process and its ancestors cost hundreds of files.
+        if (job == nullptr && caller.uid != 0 && !focus_searches_.admit(caller.uid, clock_()))
+            return refuse(EAGAIN, fmt::format("pid {} has no queues on a GPU: ask for the focus of "
+                                              "such a process at most 10 times a second",
+                                              *pid));
+        if (job == nullptr)
+            if (const auto facts = facts_(*pid))
+                job = job_of(*facts);
         if (job == nullptr)
             return refuse(ESRCH, fmt::format("no job with queues on a GPU has pid {}: `kfd-preempt "
                                              "jobs` shows the jobs",

@@ -126,6 +126,7 @@ private:
     CpuPriorities cpu_priorities_;
     Runs runs_;
     RateLimit<uid_t> run_searches_;         // for those that have ended
+    RateLimit<uid_t> focus_searches_;       // for the job of a process without queues
     RateLimit<std::uint64_t> job_searches_; // by connection: for the job of its process
     std::filesystem::path state_file_;      // empty: nothing is kept
     KeptState before_;                      // of the daemon before, until its jobs were found
