@@ -235,6 +235,13 @@ TEST_F(MemoryTurnsTest, a_job_for_which_there_can_be_no_room_lets_others_pass) {
     EXPECT_FALSE(away(third));
     EXPECT_FALSE(gpu.held(third));
     EXPECT_TRUE(away(second));
+    pass(10s);
+    const auto reported = std::ranges::count_if(lines, [&](const std::string& line) {
+        return line.starts_with(fmt::format("memory of job {} ", job(second).id)) &&
+               line.ends_with("6.00 GiB of VRAM are missing, and no job with yield_memory has as "
+                              "much");
+    });
+    EXPECT_EQ(reported, 1);
     gpu.exit(batch);
     pass(10s);
     ASSERT_EQ(gpu.moving.size(), 1U) << "the first one enters once it can";

@@ -13,6 +13,7 @@ namespace xpreemptd {
 namespace {
 
 constexpr std::chrono::seconds old_after{1};
+constexpr double bytes_of_gib = 1 << 30;
 
 bool may_leave(const Job& job) {
     return job.attributes.yields && std::ranges::all_of(job.processes, [](const auto& process) {
@@ -139,6 +140,7 @@ bool MemoryTurns::is_needed() const {
 Decisions::Unfit MemoryTurns::plan(const sched::Snapshot& snapshot) {
     planned_.clear();
     hopeless_.clear();
+    stranded_.clear();
     if (!is_needed())
         return {};
     views_.clear();
@@ -150,6 +152,7 @@ Decisions::Unfit MemoryTurns::plan(const sched::Snapshot& snapshot) {
         });
     planned_ = std::move(plan.exchanges);
     hopeless_ = std::move(plan.hopeless);
+    stranded_ = std::move(plan.stranded);
     return {std::move(plan.out), plan.next};
 }
 
@@ -175,7 +178,19 @@ void MemoryTurns::answer(Job& job, bool last) {
             provider_.answer(*process->watch_id, last);
 }
 
+void MemoryTurns::report_stranded() {
+    for (const std::uint64_t id : stranded_) {
+        const Job& job = *table_.find_id(id);
+        log_(LogLevel::warning,
+             fmt::format("memory of job {} ({}) stays in system memory: {:.2f} GiB of VRAM are "
+                         "missing, and no job with yield_memory has as much",
+                         id, job.name, static_cast<double>(missing(job)) / bytes_of_gib));
+    }
+    stranded_.clear();
+}
+
 void MemoryTurns::begin(Time now) {
+    report_stranded();
     for (const std::uint64_t id : hopeless_)
         answer(*table_.find_id(id), true);
     hopeless_.clear();
@@ -223,7 +238,6 @@ int MemoryTurns::note_results(const Move& move, const UnderWay& under_way) {
 
 void MemoryTurns::report_move(const Job& job, Change change, const UnderWay& under_way,
                               std::uint64_t bytes, int error, Time now) const {
-    constexpr double bytes_of_gib = 1 << 30;
     const char* what = change == Change::stop ? "left VRAM" : "came back to VRAM";
     if (bytes != 0)
         log_(LogLevel::info,

@@ -58,6 +58,7 @@ private:
     bool take_over(Process& process);
     void add(Job& job, Change change, Move& move, UnderWay& under_way);
     void answer(Job& job, bool last);
+    void report_stranded();
     [[nodiscard]] int note_results(const Move& move, const UnderWay& under_way);
     void end(const UnderWay& under_way, int error, Time now);
     void settle(Job& job, Change change, const UnderWay& under_way, int error, Time now);
@@ -73,6 +74,7 @@ private:
     std::vector<MemoryView> views_;
     std::vector<Exchange> planned_;
     std::vector<std::uint64_t> hopeless_;         // jobs
+    std::vector<std::uint64_t> stranded_;         // jobs
     std::map<std::uint64_t, UnderWay> under_way_; // by the id of the move
     std::uint64_t last_move_ = 0;
     MovingCounts counts_;

@@ -72,9 +72,11 @@ Residency::Jobs Residency::note(const sched::Snapshot& snapshot,
             state.idle_since = snapshot.now;
         state.ready = view.ready;
         state.leaves = false;
+        const bool is_there = !memory[i].moving && bytes(memory[i], &GpuBytes::away) == 0;
         // It had nothing to take away, or an operator has brought it back.
-        if (view.ready && !memory[i].moving && bytes(memory[i], &GpuBytes::away) == 0)
+        if (view.ready && is_there)
             state.is_away = false;
+        state.stranded = state.stranded && !is_there;
         jobs.push_back({view, memory[i], state});
     }
     states_ = std::move(states); // its elements keep their addresses
@@ -216,6 +218,11 @@ ResidencyPlan Residency::decide(const sched::Snapshot& snapshot, std::span<const
             plan.next = std::min(plan.next, job.state.rests_until);
         else if (!queues && !meets_a_move(jobs, job.memory) && !claims_too_much(job.memory))
             job.state.enters = make_room(jobs, job, free, plan, now);
+        if (!job.state.enters && !job.state.stranded && bytes(job.memory, &GpuBytes::away) != 0 &&
+            !fits_some_day(jobs, job, to_enter, free, now)) {
+            job.state.stranded = true;
+            plan.stranded.push_back(job.view.id);
+        }
         if (job.state.enters || bytes(job.memory, &GpuBytes::wanted) == 0)
             continue;
         const Time end = job.memory.wanted_since + parameters_.longest_wait;

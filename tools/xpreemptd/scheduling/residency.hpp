@@ -47,6 +47,8 @@ struct ResidencyPlan {
     // Jobs whose allocation isn't to wait: it doesn't fit, whoever leaves, is above the job's
     // limit, or has waited for long.
     std::vector<std::uint64_t> hopeless;
+    // Jobs that wait for their memory and will until one ends that may not leave: newly so.
+    std::vector<std::uint64_t> stranded;
     std::vector<bool> out;            // of each job: it can't run, as its memory is away or moves
     Time next = sched::at_next_event; // when to ask again if nothing happens
 };
@@ -75,10 +77,11 @@ public:
 private:
     struct State {
         bool ready = false;
-        bool is_away = false; // it was asked to leave
-        bool leaves = false;  // by the plan that is made
-        bool enters = false;  // by a plan that is under way
-        Time since{};         // in VRAM, or as long as we know it
+        bool is_away = false;  // it was asked to leave
+        bool leaves = false;   // by the plan that is made
+        bool enters = false;   // by a plan that is under way
+        bool stranded = false; // was reported, and its memory has not returned since
+        Time since{};          // in VRAM, or as long as we know it
         Time idle_since{};
         Time rests_until{}; // after a failure
     };
