@@ -83,7 +83,8 @@ protected:
 
 TEST_F(DoctorDaemonTest, one_that_schedules_is_all_right) {
     const cli::Report report = doctor_beside(status_of("BAND"));
-    expect_check(report, "xpreemptd", "ok", "runs with policy BAND");
+    expect_check(report, "xpreemptd", "ok",
+                 "runs with policy BAND; stop it before you partition a GPU");
     EXPECT_EQ(report.json["verdict"], "ok");
 }
 

@@ -169,7 +169,7 @@ class WithDaemon(KfdPreemptTest):
     @unittest.skipIf(os.getuid(), "needs root")
     def test_doctor_reports_how_the_daemon_schedules(self):
         self.check("renice 11 --band high", prints("changed"))
-        self.assertRegex(self.doctor(), r"(?m)^ok +xpreemptd +runs with policy BAND$")
+        self.assertRegex(self.doctor(), r"(?m)^ok +xpreemptd +runs with policy BAND; stop it before you partition a GPU$")
         self.check("renice 13 --band high", prints("changed"))
         self.assertRegex(self.doctor(), r"policy BAND; all jobs are in band high,")
         self.check("policy EJECTED", prints("^policy: none$"))

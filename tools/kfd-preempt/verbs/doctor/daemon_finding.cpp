@@ -60,9 +60,11 @@ Finding check_daemon(const Context& context) {
     const std::string all_run = why_all_run(status->policy, *jobs);
     if (status->policy == "none")
         return {name, Verdict::warn, std::string(kfd::trim(all_run)), reload()};
+    // It has /dev/kfd open, and amdgpu rejects another partition while any process has.
     return {name, Verdict::ok,
-            fmt::format("runs with policy {}{}{}", printable(status->policy),
-                        all_run.empty() ? "" : "; ", kfd::trim(all_run))};
+            fmt::format("runs with policy {}{}{}; stop it before you partition a GPU",
+                        printable(status->policy), all_run.empty() ? "" : "; ",
+                        kfd::trim(all_run))};
 }
 
 } // namespace cli
