@@ -104,6 +104,17 @@ class Upgrades(RocmTest):
         self.remove_amds(FIRST)
         self.has_ours(SECOND, "--rocm")
 
+    def test_broken_entry_of_ours_is_removed(self):
+        """DKMS removes none without its source, and may build nothing beside it."""
+        self.lay_out(FIRST)
+        self.install_amds(FIRST)
+        self.has_ours(FIRST, "--rocm")
+        self.lay_out(SECOND)
+        self.remove_amds(FIRST)
+        self.install_amds(SECOND)
+        (self.tree / f"kfd-preempt-rocm/{OURS}+{FIRST}/source").unlink()
+        self.has_ours(SECOND, "--rocm")
+
     def test_upgrade_to_a_driver_that_does_not_fit_keeps_amds_and_removes_ours_from_dkms(self):
         self.lay_out(FIRST)
         self.install_amds(FIRST)
