@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Jobs that don't fit into VRAM together, in virtual time.
-#include "daemon_fixture.hpp"
+#include "memory_fixture.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -10,62 +10,15 @@ namespace {
 
 using namespace std::chrono_literals;
 using test::batch;
+using test::batch2;
+using test::gib;
+using test::MemoryTurnsTest;
+using test::rules_with_turns;
 using test::server;
-
-constexpr pid_t second = 30;
-constexpr std::uint64_t gib = 1 << 30;
-
-xpreemptd::Rules rules_with_turns() {
-    xpreemptd::Rules rules = test::rules_of_test();
-    rules.defaults.yields = true;
-    xpreemptd::Rule parked;
-    parked.executable = "/parked";
-    parked.set.park_after = 30s;
-    rules.rules.push_back(parked);
-    xpreemptd::Rule stays;
-    stays.executable = "/stays";
-    stays.set.yields = false;
-    rules.rules.push_back(stays);
-    return rules;
-}
-
-class MemoryTurnsTest : public test::DaemonFixture {
-protected:
-    MemoryTurnsTest() {
-        gpu.vram_size = 16 * gib; // before the daemon sees these rules
-        daemon.reload(rules_with_turns());
-    }
-
-    void add(pid_t pid, const std::string& executable, std::uint64_t resident,
-             std::uint64_t away = 0) {
-        DaemonFixture::add(pid, executable);
-        gpu.vram[pid] = {.gpu_id = 1, .resident = resident, .away = away};
-    }
-    // The move takes `time`; the daemon runs meanwhile.
-    void move(std::chrono::nanoseconds time = 100ms) {
-        pass(time);
-        for (const xpreemptd::Move& under_way : gpu.moving)
-            for (const xpreemptd::Switch& of : under_way.switches)
-                gpu.vram[of.pid].last_moves = 2 * time;
-        daemon.on_moved();
-        pass(10ms);
-    }
-    [[nodiscard]] bool away(pid_t pid) { return gpu.vram.at(pid).away != 0; }
-
-    // A batch job has most of VRAM and works; another one is away, and gets work.
-    void two_that_do_not_fit() {
-        add(batch, "/batch", 12 * gib);
-        add(second, "/batch2", 0, 12 * gib);
-        daemon.start();
-        gpu.submit(batch, 1);
-        gpu.submit(second, 1);
-        pass(500ms);
-    }
-};
 
 TEST_F(MemoryTurnsTest, jobs_that_do_not_fit_take_turns) {
     two_that_do_not_fit();
-    EXPECT_TRUE(gpu.held(second));
+    EXPECT_TRUE(gpu.held(batch2));
     EXPECT_FALSE(gpu.held(batch));
     EXPECT_TRUE(gpu.moving.empty()) << "before the first one has stayed for a second";
     pass(600ms);
@@ -74,11 +27,11 @@ TEST_F(MemoryTurnsTest, jobs_that_do_not_fit_take_turns) {
     move();
     EXPECT_TRUE(away(batch));
     EXPECT_TRUE(gpu.held(batch));
-    EXPECT_FALSE(away(second));
-    EXPECT_FALSE(gpu.held(second));
+    EXPECT_FALSE(away(batch2));
+    EXPECT_FALSE(gpu.held(batch2));
     EXPECT_EQ(job(batch).yielded_bytes, 12 * gib);
     EXPECT_EQ(job(batch).missing_bytes, 8 * gib);
-    EXPECT_EQ(job(second).resident_bytes, 12 * gib);
+    EXPECT_EQ(job(batch2).resident_bytes, 12 * gib);
 }
 
 TEST_F(MemoryTurnsTest, both_directions_of_a_move_are_logged_with_their_bytes) {
@@ -91,48 +44,48 @@ TEST_F(MemoryTurnsTest, both_directions_of_a_move_are_logged_with_their_bytes) {
             return line.starts_with("12.00 GiB of job ") && line.find(part) != std::string::npos;
         });
     };
-    EXPECT_TRUE(logged(fmt::format(" s for job {}", job(second).id)));
+    EXPECT_TRUE(logged(fmt::format(" s for job {}", job(batch2).id)));
     EXPECT_TRUE(logged(" came back to VRAM in "));
 }
 
 // The driver keeps the holds of a daemon that has ended while there is no room for the memory.
 TEST_F(MemoryTurnsTest, a_job_that_the_daemon_before_has_sent_away_gets_its_turn) {
     add(batch, "/batch", 12 * gib);
-    add(second, "/batch2", 0, 12 * gib);
-    gpu.running.at(second).queues.at(1).held_by_program = true;
+    add(batch2, "/batch2", 0, 12 * gib);
+    gpu.running.at(batch2).queues.at(1).held_by_program = true;
     daemon.start();
     gpu.submit(batch, 1);
-    gpu.submit(second, 1);
+    gpu.submit(batch2, 1);
     pass(1100ms);
     ASSERT_EQ(gpu.moving.size(), 1U);
     move();
     EXPECT_TRUE(away(batch));
-    EXPECT_FALSE(away(second));
-    EXPECT_FALSE(gpu.held(second));
+    EXPECT_FALSE(away(batch2));
+    EXPECT_FALSE(gpu.held(batch2));
 }
 
 TEST_F(MemoryTurnsTest, a_job_of_the_daemon_before_gets_its_turn_after_a_refused_stop) {
     add(batch, "/batch", 12 * gib);
-    add(second, "/batch2", 0, 12 * gib);
-    gpu.running.at(second).queues.at(1).held_by_program = true;
+    add(batch2, "/batch2", 0, 12 * gib);
+    gpu.running.at(batch2).queues.at(1).held_by_program = true;
     int refusals = 2;
     gpu.refuse = [&](const test::Switch& wanted) {
-        return wanted.pid == second && refusals-- > 0 ? EBUSY : 0;
+        return wanted.pid == batch2 && refusals-- > 0 ? EBUSY : 0;
     };
     daemon.start();
     gpu.submit(batch, 1);
-    gpu.submit(second, 1);
+    gpu.submit(batch2, 1);
     pass(3500ms);
     ASSERT_EQ(gpu.moving.size(), 1U);
     move();
-    EXPECT_FALSE(away(second));
-    EXPECT_FALSE(gpu.held(second));
+    EXPECT_FALSE(away(batch2));
+    EXPECT_FALSE(gpu.held(batch2));
 }
 
 TEST_F(MemoryTurnsTest, a_job_whose_stops_are_always_refused_lets_the_vram_of_others_be_counted) {
-    add(second, "/batch2", 0, gib);
-    gpu.running.at(second).queues.at(1).held_by_program = true;
-    gpu.refuse = [](const test::Switch& wanted) { return wanted.pid == second ? EBUSY : 0; };
+    add(batch2, "/batch2", 0, gib);
+    gpu.running.at(batch2).queues.at(1).held_by_program = true;
+    gpu.refuse = [](const test::Switch& wanted) { return wanted.pid == batch2 ? EBUSY : 0; };
     daemon.start();
     add(batch, "/batch", gib);
     pass(3s);
@@ -144,11 +97,11 @@ TEST_F(MemoryTurnsTest, a_job_whose_stops_are_always_refused_lets_the_vram_of_ot
 
 // They are armed, so that only their memory is asked for.
 TEST_F(MemoryTurnsTest, idle_processes_that_lock_themselves_take_a_hundredth_of_the_time_each) {
-    for (const pid_t pid : {batch, second})
+    for (const pid_t pid : {batch, batch2})
         add(pid, "/batch", gib);
     daemon.start();
     pass(3s);
-    for (const pid_t pid : {batch, second})
+    for (const pid_t pid : {batch, batch2})
         gpu.running.at(pid).locked = true;
     pass(10s); // the first call about each of them waits
     gpu.waited = 0ns;
@@ -160,18 +113,18 @@ TEST_F(MemoryTurnsTest, idle_processes_that_lock_themselves_take_a_hundredth_of_
 
 TEST_F(MemoryTurnsTest, a_job_that_an_operator_sends_away_stays_away) {
     for (const bool is_program : {false, true}) {
-        add(second, "/batch2", 8 * gib);
+        add(batch2, "/batch2", 8 * gib);
         daemon.start();
-        gpu.submit(second, 1);
+        gpu.submit(batch2, 1);
         pass(3s);
-        auto& queue = gpu.running.at(second).queues.at(1);
+        auto& queue = gpu.running.at(batch2).queues.at(1);
         (is_program ? queue.held_by_program : queue.held_by_other) = true;
-        gpu.vram.at(second) = {.gpu_id = 1, .resident = 0, .away = 8 * gib};
+        gpu.vram.at(batch2) = {.gpu_id = 1, .resident = 0, .away = 8 * gib};
         pass(10s);
         EXPECT_TRUE(gpu.moving.empty());
-        EXPECT_TRUE(away(second));
+        EXPECT_TRUE(away(batch2));
         EXPECT_FALSE(queue.held);
-        gpu.exit(second);
+        gpu.exit(batch2);
         pass(1s);
     }
 }
@@ -198,15 +151,15 @@ TEST_F(MemoryTurnsTest,
 
 TEST_F(MemoryTurnsTest, a_job_of_which_a_part_has_left_returns_by_a_move) {
     add(batch, "/parked", 4 * gib);
-    add(second, "/parked", 4 * gib);
-    gpu.running.at(second).cgroup = gpu.running.at(batch).cgroup;
+    add(batch2, "/parked", 4 * gib);
+    gpu.running.at(batch2).cgroup = gpu.running.at(batch).cgroup;
     daemon.start();
     pass(31s);
     ASSERT_EQ(gpu.moving.size(), 1U);
-    gpu.create_queue(second, 2); // so its memory stays
+    gpu.create_queue(batch2, 2); // so its memory stays
     move();
     ASSERT_TRUE(away(batch));
-    ASSERT_FALSE(away(second));
+    ASSERT_FALSE(away(batch2));
     pass(1s);
     ASSERT_TRUE(daemon.set_policy({1, 0}, "HPF"));
     pass(1s);
@@ -219,13 +172,37 @@ TEST_F(MemoryTurnsTest, a_job_of_which_a_part_has_left_returns_by_a_move) {
 }
 
 // One that may not leave has taken the room of the first, which could wait for ever.
+TEST_F(MemoryTurnsTest, only_a_job_that_waits_for_one_that_may_not_leave_is_reported) {
+    const auto reports = [&] {
+        return std::ranges::count_if(lines, [](const std::string& line) {
+            return line.find("stays in system memory") != std::string::npos;
+        });
+    };
+    add(server, "/server", 12 * gib);
+    add(batch, "/batch", 0, 12 * gib);
+    daemon.start();
+    gpu.submit(server, 1);
+    gpu.submit(batch, 1);
+    pass(30s);
+    EXPECT_TRUE(gpu.moving.empty()) << "the server works";
+    EXPECT_EQ(reports(), 0);
+    gpu.exit(server);
+    add(batch2, "/stays", 12 * gib);
+    pass(9s);
+    EXPECT_EQ(reports(), 0);
+    pass(2s);
+    EXPECT_EQ(reports(), 1);
+    pass(30s);
+    EXPECT_EQ(reports(), 1);
+}
+
 TEST_F(MemoryTurnsTest, a_job_for_which_there_can_be_no_room_lets_others_pass) {
     constexpr pid_t third = 40;
     add(batch, "/stays", 8 * gib);
-    add(second, "/batch2", 0, 14 * gib);
+    add(batch2, "/batch2", 0, 14 * gib);
     add(third, "/batch3", 0, 4 * gib);
     daemon.start();
-    for (const pid_t pid : {batch, second, third}) {
+    for (const pid_t pid : {batch, batch2, third}) {
         gpu.submit(pid, 1);
         pass(100ms);
     }
@@ -234,19 +211,18 @@ TEST_F(MemoryTurnsTest, a_job_for_which_there_can_be_no_room_lets_others_pass) {
     move();
     EXPECT_FALSE(away(third));
     EXPECT_FALSE(gpu.held(third));
-    EXPECT_TRUE(away(second));
-    pass(10s);
+    EXPECT_TRUE(away(batch2));
+    pass(20s);
     const auto reported = std::ranges::count_if(lines, [&](const std::string& line) {
-        return line.starts_with(fmt::format("memory of job {} ", job(second).id)) &&
-               line.ends_with("6.00 GiB of VRAM are missing, and no job with yield_memory has as "
-                              "much");
+        return line.starts_with(fmt::format("memory of job {} ", job(batch2).id)) &&
+               line.ends_with("10.00 GiB of VRAM are missing, and the jobs that yield have less");
     });
     EXPECT_EQ(reported, 1);
     gpu.exit(batch);
     pass(10s);
     ASSERT_EQ(gpu.moving.size(), 1U) << "the first one enters once it can";
     move();
-    EXPECT_FALSE(away(second));
+    EXPECT_FALSE(away(batch2));
 }
 
 TEST_F(MemoryTurnsTest, a_job_does_not_wait_for_a_more_important_one_whose_memory_is_away) {
@@ -265,7 +241,7 @@ TEST_F(MemoryTurnsTest, a_job_stays_for_ten_times_what_its_moves_took) {
     two_that_do_not_fit();
     pass(600ms);
     move(1s); // both directions: 2 s
-    ASSERT_FALSE(away(second));
+    ASSERT_FALSE(away(batch2));
     pass(19s);
     EXPECT_TRUE(gpu.moving.empty());
     pass(2s);
@@ -274,13 +250,13 @@ TEST_F(MemoryTurnsTest, a_job_stays_for_ten_times_what_its_moves_took) {
 
 TEST_F(MemoryTurnsTest, jobs_that_fit_both_run) {
     add(batch, "/batch", 8 * gib);
-    add(second, "/batch2", 8 * gib);
+    add(batch2, "/batch2", 8 * gib);
     daemon.start();
     gpu.submit(batch, 1);
-    gpu.submit(second, 1);
+    gpu.submit(batch2, 1);
     pass(10s);
     EXPECT_FALSE(gpu.held(batch));
-    EXPECT_FALSE(gpu.held(second));
+    EXPECT_FALSE(gpu.held(batch2));
     EXPECT_EQ(daemon.status().moves, 0U);
 }
 
@@ -325,10 +301,10 @@ TEST_F(MemoryTurnsTest, a_job_with_work_does_not_leave_for_a_lower_band) {
 TEST_F(MemoryTurnsTest, the_idle_one_leaves_before_the_one_with_work) {
     add(batch, "/batch", 6 * gib);
     add(server, "/batch3", 6 * gib);
-    add(second, "/batch2", 0, 8 * gib);
+    add(batch2, "/batch2", 0, 8 * gib);
     daemon.start();
     gpu.submit(batch, 1);
-    gpu.submit(second, 1);
+    gpu.submit(batch2, 1);
     pass(1200ms);
     ASSERT_EQ(gpu.moving.size(), 1U);
     EXPECT_TRUE(gpu.is_moving(server));
@@ -370,12 +346,12 @@ TEST_F(MemoryTurnsTest, work_that_comes_while_it_moves_away_is_seen) {
 
 TEST_F(MemoryTurnsTest, a_job_that_may_not_yield_stays) {
     add(batch, "/stays", 12 * gib);
-    add(second, "/batch2", 0, 12 * gib);
+    add(batch2, "/batch2", 0, 12 * gib);
     daemon.start();
-    gpu.submit(second, 1);
+    gpu.submit(batch2, 1);
     pass(60s);
     EXPECT_EQ(daemon.status().moves, 0U);
-    EXPECT_EQ(job(second).missing_bytes, 8 * gib);
+    EXPECT_EQ(job(batch2).missing_bytes, 8 * gib);
     EXPECT_EQ(daemon.status().ejected, "") << "no policy is to blame";
 }
 
@@ -397,7 +373,7 @@ TEST_F(MemoryTurnsTest, a_host_without_room_is_told_and_tried_again_later) {
     pass(2s);
     move();
     EXPECT_TRUE(away(batch));
-    EXPECT_FALSE(away(second));
+    EXPECT_FALSE(away(batch2));
 }
 
 TEST_F(MemoryTurnsTest, a_job_over_its_limit_is_the_first_to_leave) {
@@ -409,10 +385,10 @@ TEST_F(MemoryTurnsTest, a_job_over_its_limit_is_the_first_to_leave) {
     daemon.reload(std::move(rules));
     add(batch, "/batch", 6 * gib);
     add(server, "/limited", 6 * gib);
-    add(second, "/batch2", 0, 8 * gib);
+    add(batch2, "/batch2", 0, 8 * gib);
     daemon.start();
     gpu.submit(server, 1);
-    gpu.submit(second, 1);
+    gpu.submit(batch2, 1);
     pass(1200ms);
     ASSERT_EQ(gpu.moving.size(), 1U);
     EXPECT_TRUE(gpu.is_moving(server)) << "though the other one is idle";
@@ -432,7 +408,7 @@ TEST_F(MemoryTurnsTest, a_queue_that_comes_meanwhile_keeps_the_memory_where_it_i
     move();
     EXPECT_TRUE(away(batch));
     EXPECT_TRUE(gpu.held(batch, 1) && gpu.held(batch, 2));
-    EXPECT_FALSE(away(second));
+    EXPECT_FALSE(away(batch2));
 }
 
 TEST_F(MemoryTurnsTest, queues_that_have_gone_take_no_memory_along) {
@@ -453,104 +429,9 @@ TEST_F(MemoryTurnsTest, a_process_may_die_while_it_moves) {
     ASSERT_EQ(gpu.moving.size(), 1U);
     gpu.exit(batch);
     move();
-    EXPECT_FALSE(away(second));
-    EXPECT_FALSE(gpu.held(second));
+    EXPECT_FALSE(away(batch2));
+    EXPECT_FALSE(gpu.held(batch2));
     two_that_do_not_fit();
-}
-
-TEST_F(MemoryTurnsTest, an_allocation_that_does_not_fit_waits_for_a_turn) {
-    add(batch, "/batch", 12 * gib);
-    gpu.create_queue(second, 1);
-    gpu.running.at(second).executable = "/batch2";
-    daemon.start();
-    gpu.submit(batch, 1);
-    pass(200ms);
-    gpu.allocate(second, 12 * gib);
-    pass(200ms);
-    EXPECT_TRUE(gpu.moving.empty()) << "the first one stays for a second";
-    EXPECT_FALSE(gpu.running.at(second).refused);
-    pass(1s);
-    EXPECT_TRUE(gpu.is_moving(batch));
-    EXPECT_FALSE(gpu.is_moving(second)) << "its threads may use the GPU meanwhile";
-    move();
-    EXPECT_TRUE(away(batch));
-    EXPECT_EQ(gpu.vram.at(second).resident, 12 * gib);
-    // And the first one has its next turn.
-    gpu.submit(second, 1);
-    pass(2s);
-    move();
-    EXPECT_FALSE(away(batch));
-    EXPECT_TRUE(away(second));
-}
-
-TEST_F(MemoryTurnsTest, an_allocation_of_a_job_without_queues_waits) {
-    add(batch, "/batch", 12 * gib);
-    gpu.create_queue(second, 1);
-    gpu.running.at(second).queues.clear();
-    gpu.running.at(second).executable = "/batch2";
-    daemon.start();
-    pass(1200ms);
-    gpu.allocate(second, 12 * gib);
-    pass(1ms);
-    move();
-    EXPECT_EQ(gpu.vram.at(second).resident, 12 * gib);
-}
-
-TEST_F(MemoryTurnsTest, an_allocation_that_can_never_fit_fails_soon) {
-    add(batch, "/stays", 12 * gib);
-    add(second, "/batch2", 1 * gib);
-    daemon.start();
-    pass(200ms);
-    gpu.allocate(second, 12 * gib);
-    pass(499ms);
-    EXPECT_FALSE(gpu.running.at(second).refused);
-    pass(1ms);
-    EXPECT_TRUE(gpu.running.at(second).refused);
-    gpu.allocate(second, 2 * gib);
-    EXPECT_FALSE(gpu.running.at(second).refused);
-}
-
-// The next scan finds it, and that it has memory.
-TEST_F(MemoryTurnsTest, a_job_that_came_just_before_an_allocation_makes_room) {
-    add(second, "/batch2", 1 * gib);
-    daemon.start();
-    pass(200ms);
-    add(batch, "/batch", 12 * gib);
-    gpu.allocate(second, 12 * gib);
-    pass(3s);
-    EXPECT_FALSE(gpu.running.at(second).refused);
-}
-
-// A job whose moves are slow stays for long: it must not hold up others for ever.
-TEST_F(MemoryTurnsTest, an_allocation_that_waits_for_too_long_fails) {
-    add(batch, "/batch", 14 * gib);
-    gpu.vram.at(batch).last_moves = 100s; // so it stays for 1000 s
-    daemon.start();
-    gpu.submit(batch, 1);
-    gpu.create_queue(40, 1);
-    gpu.running.at(40).executable = "/batch4";
-    pass(200ms);
-    gpu.allocate(40, 4 * gib);
-    pass(599s);
-    EXPECT_FALSE(gpu.running.at(40).refused);
-    pass(2s);
-    EXPECT_EQ(gpu.running.at(40).refused, true);
-}
-
-TEST_F(MemoryTurnsTest, without_a_rule_that_yields_allocations_do_not_wait) {
-    daemon.reload(test::rules_of_test());
-    add(batch, "/batch", 12 * gib);
-    add(second, "/batch2", 0);
-    daemon.start();
-    pass(200ms);
-    gpu.allocate(second, 12 * gib);
-    EXPECT_EQ(gpu.running.at(second).refused, true);
-    daemon.reload(rules_with_turns());
-    pass(2s);
-    gpu.allocate(second, 12 * gib);
-    pass(1ms);
-    EXPECT_FALSE(gpu.running.at(second).refused);
-    EXPECT_TRUE(gpu.is_moving(batch));
 }
 
 // Without a watch the end of a process is found by a scan, and another one may have its pid by
@@ -564,7 +445,7 @@ protected:
         ASSERT_EQ(gpu.moving.size(), 1U);
     }
     void expect_to_run_at_the_end() {
-        gpu.finish(second, 1);
+        gpu.finish(batch2, 1);
         pass(2s);
         ASSERT_EQ(gpu.moving.size(), 1U);
         move();

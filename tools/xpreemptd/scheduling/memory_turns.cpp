@@ -183,7 +183,7 @@ void MemoryTurns::report_stranded() {
         const Job& job = *table_.find_id(id);
         log_(LogLevel::warning,
              fmt::format("memory of job {} ({}) stays in system memory: {:.2f} GiB of VRAM are "
-                         "missing, and no job with yield_memory has as much",
+                         "missing, and the jobs that yield have less",
                          id, job.name, static_cast<double>(missing(job)) / bytes_of_gib));
     }
     stranded_.clear();

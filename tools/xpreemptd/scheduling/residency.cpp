@@ -9,6 +9,9 @@ namespace xpreemptd {
 
 namespace {
 
+// By then the memory of each process has been read anew.
+constexpr std::chrono::seconds stranded_after{10};
+
 std::uint64_t bytes(const MemoryView& memory, std::uint64_t GpuBytes::* which) {
     std::uint64_t sum = 0;
     for (const GpuBytes& of : memory.on)
@@ -41,6 +44,10 @@ bool share_a_gpu(const MemoryView& a, const MemoryView& b) {
 
 std::uint64_t to_allocate(const GpuBytes& on) {
     return on.wanted;
+}
+
+std::uint64_t to_return(const GpuBytes& on) {
+    return on.away;
 }
 
 std::uint64_t to_enter(const GpuBytes& on) {
@@ -154,19 +161,52 @@ bool Residency::make_room(const Jobs& jobs, const Job& entering, const FreeBytes
     return true;
 }
 
-// Whether there would be room if all jobs left that may, now or later, and they would leave for it.
-bool Residency::fits_some_day(const Jobs& jobs, const Job& job, Needed needed,
-                              const FreeBytes& free, Time now) const {
-    if (claims_too_much(job.memory))
-        return false;
+// Whether there would be room if all of those left.
+bool Residency::fits_without(const Jobs& jobs, const Job& job, Needed needed, const FreeBytes& free,
+                             const std::function<bool(const Job& other)>& leaves) const {
     return std::ranges::all_of(job.memory.on, [&](const GpuBytes& on) {
         std::uint64_t room = needed(on) == 0 ? 0 : free(on.gpu);
         for (const Job& other : jobs)
-            if (other.memory.moving || other.state.leaves ||
-                may_leave_at(other, job, now) != Time::max())
+            if (other.memory.moving || other.state.leaves || leaves(other))
                 room += resident_on(other.memory, on.gpu);
         return room >= needed(on);
     });
+}
+
+// Whether that holds for those that would leave for it now, or after their stay in VRAM.
+bool Residency::fits_soon(const Jobs& jobs, const Job& job, const FreeBytes& free, Time now) const {
+    return !claims_too_much(job.memory) &&
+           fits_without(jobs, job, to_enter, free, [&](const Job& other) {
+               return may_leave_at(other, job, now) != Time::max();
+           });
+}
+
+// Whether it holds for all that may leave: a more important job that works now, or that an operator
+// holds, leaves later.
+bool Residency::fits_ever(const Jobs& jobs, const Job& job, Needed needed,
+                          const FreeBytes& free) const {
+    return fits_without(jobs, job, needed, free, [&](const Job& other) {
+        return other.view.id != job.view.id && other.memory.may_leave;
+    });
+}
+
+void Residency::find_stranded(const Jobs& jobs, const Job& job, const FreeBytes& free,
+                              ResidencyPlan& plan, Time now) const {
+    const bool waits = bytes(job.memory, &GpuBytes::away) != 0 && !job.state.enters;
+    if (!waits || fits_ever(jobs, job, to_return, free)) {
+        job.state.stuck_since = Time::max();
+        return;
+    }
+    job.state.stuck_since = std::min(job.state.stuck_since, now);
+    const Time report_at = job.state.stuck_since + stranded_after;
+    if (job.state.stranded)
+        return;
+    if (report_at > now) {
+        plan.next = std::min(plan.next, report_at);
+        return;
+    }
+    job.state.stranded = true;
+    plan.stranded.push_back(job.view.id);
 }
 
 void Residency::park(const Jobs& jobs, ResidencyPlan& plan, Time now) const {
@@ -212,22 +252,19 @@ ResidencyPlan Residency::decide(const sched::Snapshot& snapshot, std::span<const
         const Job& job = **at;
         const bool queues = std::any_of(waiting.begin(), at, [&](const Job* before) {
             return share_a_gpu(before->memory, job.memory) &&
-                   (before->state.enters || fits_some_day(jobs, *before, to_enter, free, now));
+                   (before->state.enters || fits_soon(jobs, *before, free, now));
         });
         if (job.state.rests_until > now)
             plan.next = std::min(plan.next, job.state.rests_until);
         else if (!queues && !meets_a_move(jobs, job.memory) && !claims_too_much(job.memory))
             job.state.enters = make_room(jobs, job, free, plan, now);
-        if (!job.state.enters && !job.state.stranded && bytes(job.memory, &GpuBytes::away) != 0 &&
-            !fits_some_day(jobs, job, to_enter, free, now)) {
-            job.state.stranded = true;
-            plan.stranded.push_back(job.view.id);
-        }
+        find_stranded(jobs, job, free, plan, now);
         if (job.state.enters || bytes(job.memory, &GpuBytes::wanted) == 0)
             continue;
         const Time end = job.memory.wanted_since + parameters_.longest_wait;
         const Time all_known = job.memory.wanted_since + parameters_.known_after;
-        const bool hopeless = !fits_some_day(jobs, job, to_allocate, free, now);
+        const bool hopeless =
+            claims_too_much(job.memory) || !fits_ever(jobs, job, to_allocate, free);
         if (end <= now || (hopeless && all_known <= now))
             plan.hopeless.push_back(job.view.id);
         else
