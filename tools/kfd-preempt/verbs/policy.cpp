@@ -22,15 +22,11 @@ std::string times_text(const char* what, const xpreemptd::ReactionTimes& times) 
                        std::min<std::uint64_t>(times.count, times.most_samples), times.count);
 }
 
-// Those of jobs that differ from what a job without a rule has.
-AttributeChange changed_in_any(const std::vector<xpreemptd::ListedJob>& jobs) {
-    AttributeChange change;
+AttributeChange set_in_any(const std::vector<xpreemptd::ListedJob>& jobs) {
+    AttributeChange set;
     for (const xpreemptd::ListedJob& job : jobs)
-        xpreemptd::for_each_attribute([&](const auto& each) {
-            if (job.report.attributes.*each.stored != xpreemptd::Attributes{}.*each.stored)
-                (change.*each.change).emplace();
-        });
-    return change;
+        xpreemptd::set_in(job.report.attributes).apply_to(set);
+    return set;
 }
 
 } // namespace
@@ -48,10 +44,11 @@ Report policy(const Context& context, const std::string& name) {
     Report report;
     report.json = xpreemptd::json_of(*status);
     report.text = fmt::format("policy: {}\n", printable(status->policy));
-    if (const auto jobs = daemon->jobs(); jobs && !name.empty())
-        if (const std::string ignored = ignored_by(status->policy, changed_in_any(*jobs));
-            !ignored.empty())
-            report.text += fmt::format("{} of jobs that have one\n", ignored);
+    if (!name.empty())
+        if (const auto jobs = daemon->jobs())
+            if (const std::string ignored = ignored_by(status->policy, set_in_any(*jobs));
+                !ignored.empty())
+                report.text += fmt::format("{} of jobs that have one\n", ignored);
     if (!status->plugin.empty())
         report.text += fmt::format("plug-in: {}\n", printable(status->plugin));
     if (!status->ejected.empty())

@@ -145,11 +145,19 @@ TEST_F(ReloadTest, each_policy_that_ignores_attributes_of_rules_is_named) {
     daemon.reload(rules_with(sched::Band::high, 300));
     lines.clear();
     daemon.start();
-    ASSERT_TRUE(daemon.set_policy({1, 0}, "CFS")); // reads it
-    EXPECT_EQ(lines, std::vector<std::string>{"rules: policy BAND ignores weight"});
-    lines.clear();
+    ASSERT_TRUE(daemon.set_policy({1, 0}, "CFS"));
     ASSERT_TRUE(daemon.set_policy({1, 0}, "RR"));
-    EXPECT_EQ(lines, std::vector<std::string>{"rules: policy RR ignores weight"});
+    EXPECT_EQ(lines, (std::vector<std::string>{"rules: policy BAND ignores weight",
+                                               "rules: policy CFS ignores band",
+                                               "rules: policy RR ignores band, weight"}));
+}
+
+TEST_F(ReloadTest, attributes_of_all_jobs_that_the_policy_ignores_are_named) {
+    Rules rules;
+    rules.defaults.weight = 300;
+    lines.clear();
+    daemon.reload(rules);
+    EXPECT_EQ(lines.back(), "rules: policy BAND ignores weight");
 }
 
 TEST_F(ReloadTest, resumes_no_job_that_stays_stopped) {

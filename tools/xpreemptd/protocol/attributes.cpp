@@ -107,6 +107,15 @@ std::vector<std::string> attribute_keys() {
     return keys;
 }
 
+AttributeChange set_in(const Attributes& attributes) {
+    AttributeChange change;
+    for_each_attribute([&](const auto& each) {
+        if (attributes.*each.stored != Attributes{}.*each.stored)
+            (change.*each.change).emplace();
+    });
+    return change;
+}
+
 std::string ignored_by(std::string_view policy, const AttributeChange& change) {
     const auto& known = sched::policy_names;
     // A plug-in may read all of them.

@@ -81,6 +81,9 @@ template <typename Visit> void for_each_attribute(const Visit& visit) {
 [[nodiscard]] std::string one_of(const std::vector<std::string>& words,
                                  std::string_view before = "", std::string_view after = "");
 
+// Those that differ from what a job has without a rule; which values they have does not count.
+[[nodiscard]] AttributeChange set_in(const Attributes& attributes);
+
 // Says which of the attributes that are set the policy does not read; empty: none, or it is
 // unknown.
 [[nodiscard]] std::string ignored_by(std::string_view policy, const AttributeChange& change);

@@ -73,9 +73,9 @@ struct Rules {
                    return rule.set.yields.value_or(false);
                });
     }
-    // What any rule sets.
+    // The attributes that the defaults or any rule set.
     [[nodiscard]] AttributeChange set_by_any() const {
-        AttributeChange set;
+        AttributeChange set = set_in(defaults);
         for (const Rule& rule : rules)
             rule.set.apply_to(set);
         return set;
