@@ -164,7 +164,12 @@ class Ours(ExampleTest):
     def concurrent(self, level):
         both = self.start_example("app_concurrent", level)
         counted = self.measure(f"ours, example 3, level {level}", *((both, words) for words in CONCURRENT))
-        self.assert_level(level, counted, self.SAVING)
+        if level == 1:
+            # A launch by the thread that has suspended stops the queue at each level, see xpreempt-xsched(7).
+            self.assertLess(counted["queue_saves"], counted["high"] / 2, "few stops")
+            self.assertGreater(counted["high"], counted["low"], "the high one ends more tasks")
+        else:
+            self.assert_level(level, counted, self.SAVING)
 
     @cases(*((f"our example 4 at {name}", level) for name, level in LEVELS))
     def manual(self, level):
