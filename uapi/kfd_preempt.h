@@ -83,7 +83,9 @@
  * Threads: any number of threads may call; calls for one process are serialized. A
  * process can keep itself locked. SWITCH waits for other processes until timeout_ms is
  * over (0: 100 ms), STATUS for 100 ms; then -EBUSY, in a SWITCH for the entries of
- * that process alone. The calls of a process wait for its own threads without a bound.
+ * that process alone. While one waits, ioctls of that process on /dev/kfd but for
+ * WAIT_EVENTS wait before they start, for a second at most. The calls of a process wait
+ * for its own threads without a bound.
  */
 
 /* Version of this interface, reported by &AMDKFD_IOC_PREEMPT_QUERY. */

@@ -3,6 +3,7 @@
 #ifndef KFD_PREEMPT_H
 #define KFD_PREEMPT_H
 
+#include <linux/atomic.h>
 #include <linux/fs.h>
 #include <linux/ktime.h>
 #include <linux/list.h>
@@ -18,7 +19,8 @@
  * Locks, outermost first:
  *
  *	kfd_process.mutex of the targets: that of the caller is waited for while none
- *	    is held, others are trylocked until a deadline
+ *	    is held, others are trylocked until a deadline. Until then, calls of those
+ *	    processes wait in kfd_preempt_wait_for_operators(), with no lock held
  *	amdkfd_process_info.lock (trylock until a deadline), then a buffer and the
  *	    page tables that map it: while memory moves, taken for each buffer
  *	device_queue_manager lock (never of two nodes), not under the one above
@@ -172,7 +174,8 @@ struct kfd_preempt_q {
  * @num_givers: number of @targets that make room for its allocations
  * @answers: number of answers of such targets
  * @no_room: the latest answer: there is no room
- * @room: allocations that wait for an answer
+ * @waiters: operators that wait for p->mutex
+ * @room: allocations that wait for an answer, calls that wait for operators
  * @opened: time of its open of /dev/kfd, in jiffies
  * @holds: holds of queues to come (the lock of holds; additions p->mutex, too)
  * @release: resumes the queues that only closed files hold; while it is queued or
@@ -195,6 +198,7 @@ struct kfd_preempt_p {
 	unsigned int num_givers;
 	u32 answers;
 	bool no_room;
+	atomic_t waiters;
 	wait_queue_head_t room;
 	unsigned long opened;
 	struct hlist_head holds;
@@ -519,6 +523,7 @@ u32 kfd_preempt_signal_read(struct mm_struct *mm, unsigned long ring, u64 bytes,
 			    u64 write, s64 *value);
 
 /* kfd_preempt_target.c */
+void kfd_preempt_wait_for_operators(struct kfd_process *p);
 unsigned int kfd_preempt_max_owners(bool self);
 bool kfd_preempt_needs_mm(const struct kfd_process *p);
 struct mm_struct *kfd_preempt_get_mm(const struct kfd_process *p);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Lets allocations wait for a watch to make room in VRAM. */
+/* Lets calls of KFD wait for operators, and allocations for a watch to make room in VRAM. */
 
 #include <linux/jiffies.h>
 #include <linux/sizes.h>
@@ -61,7 +61,8 @@ static int wait_for_room(struct kfd_process *p,
  * @p: the caller's process
  * @data: arguments
  *
- * An allocation that KFD rejects because VRAM is full is retried once a watch
+ * The call starts once no operator waits for @p, or after a second, WAIT_EVENTS at
+ * once. An allocation that KFD rejects because VRAM is full is retried once a watch
  * reports room.
  *
  * Return: what the handler returns, or -ERESTARTSYS.
@@ -72,6 +73,9 @@ int kfd_preempt_call(unsigned int cmd, kfd_preempt_handler *func, struct file *f
 	const struct kfd_ioctl_alloc_memory_of_gpu_args *args = data;
 	int ret, more = 1;
 
+	/* It does not lock the process, and programs wait for the GPU in it. */
+	if (_IOC_NR(cmd) != _IOC_NR(AMDKFD_IOC_WAIT_EVENTS))
+		kfd_preempt_wait_for_operators(p);
 	for (;;) {
 		ret = func(filep, p, data);
 		if (ret != -ENOMEM || more <= 0 ||

@@ -350,12 +350,48 @@ static void call_permission_test(struct kunit *test)
 	kfd_preempt_operator_mode = was_mode;
 }
 
+static int call_count(struct file *filep, struct kfd_process *p, void *count)
+{
+	++*(int *)count;
+	return 0;
+}
+
+/* Calls of a process wait for its operators, a second at most; WAIT_EVENTS does not. */
+static void call_waits_test(struct kunit *test)
+{
+	struct kfd_preempt_p *pp = &fake->p->preempt;
+	ktime_t start = ktime_get();
+	int count = 0;
+
+	KUNIT_EXPECT_EQ(test, kfd_preempt_call(0, call_count, NULL, fake->p, &count), 0);
+	atomic_inc(&pp->waiters);
+	KUNIT_EXPECT_EQ(test, kfd_preempt_call(AMDKFD_IOC_WAIT_EVENTS, call_count, NULL,
+					       fake->p, &count), 0);
+	KUNIT_EXPECT_LT(test, ktime_ms_delta(ktime_get(), start), 900LL);
+	start = ktime_get();
+	KUNIT_EXPECT_EQ(test, kfd_preempt_call(0, call_count, NULL, fake->p, &count), 0);
+	KUNIT_EXPECT_GE(test, ktime_ms_delta(ktime_get(), start), 900LL);
+	KUNIT_EXPECT_EQ(test, count, 3);
+	start = ktime_get();
+	KUNIT_EXPECT_EQ(test, fake_preempt(1, KFD_PREEMPT_TYPE_SAVE), 0);
+	KUNIT_EXPECT_GE(test, ktime_ms_delta(ktime_get(), start), 900LL);
+	atomic_dec(&pp->waiters);
+
+	/* An operator that has waited is counted no longer. */
+	mutex_lock(&fake->p->mutex);
+	KUNIT_EXPECT_EQ(test, operator_preempt(2, 0), -EBUSY);
+	mutex_unlock(&fake->p->mutex);
+	KUNIT_EXPECT_EQ(test, atomic_read(&pp->waiters), 0);
+	fake_check(test);
+}
+
 static struct kunit_case call_kunit_cases[] = {
 	KUNIT_CASE_PARAM(call_all_or_nothing_test, call_sched_gen_params),
 	KUNIT_CASE_PARAM(call_close_test, call_sched_gen_params),
 	KUNIT_CASE_PARAM(call_close_fails_test, call_sched_gen_params),
 	KUNIT_CASE_PARAM(call_destroy_test, call_sched_gen_params),
 	KUNIT_CASE(call_permission_test),
+	KUNIT_CASE(call_waits_test),
 	{}
 };
 

@@ -9,6 +9,7 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
+#include <linux/wait.h>
 
 #include "kfd_preempt_target.h"
 
@@ -17,6 +18,9 @@
 
 /* Targets of a call are locked for no longer while others of it are missing. */
 #define ROUND_US 1000
+
+/* Bound of the wait of a call of a process for the operators of that process. */
+#define OWN_CALL_TIMEOUT_MS 1000
 
 /**
  * kfd_preempt_needs_mm - whether queues of a process are loaded by the driver
@@ -320,6 +324,62 @@ static int lock_round(struct kfd_preempt_targets *targets)
 	return 1;
 }
 
+/* Counts the caller among the operators that wait for a target, or no longer. */
+static void set_waits(struct kfd_preempt_target *target, bool waits)
+{
+	struct kfd_preempt_p *pp = &target->p->preempt;
+
+	if (target->waits == waits)
+		return;
+	target->waits = waits;
+	if (waits)
+		atomic_inc(&pp->waiters);
+	else if (atomic_dec_and_test(&pp->waiters))
+		wake_up_all(&pp->room);
+}
+
+/*
+ * After a round that has failed: no call of a missing target starts. At first that
+ * includes targets that were missing in an earlier round, or two of them could be
+ * missing by turns. Later only the last one, because a target that keeps its own
+ * mutex locked must not slow the others down for long.
+ */
+static void stop_calls_of_missing(struct kfd_preempt_targets *targets, bool late)
+{
+	struct kfd_preempt_target *target;
+	unsigned int i, num = 0;
+	bool missing;
+
+	for (i = 0; i < targets->num; i++)
+		num += !targets->list[i].err && !targets->list[i].locked;
+	for (i = 0; i < targets->num; i++) {
+		target = &targets->list[i];
+		missing = !target->err && !target->locked;
+		if (late)
+			set_waits(target, missing && num == 1);
+		else if (missing)
+			set_waits(target, true);
+	}
+}
+
+/**
+ * kfd_preempt_wait_for_operators - let operators that wait for a process lock it first
+ * @p: the process of the caller, which holds no lock
+ *
+ * Threads that sleep for a mutex hand it to each other. An operator only tries it,
+ * and would never get that of a process whose threads call KFD without pause.
+ *
+ * Returns after at most a second, so that no stream of operators blocks the process,
+ * and at once in a thread that is killed.
+ */
+void kfd_preempt_wait_for_operators(struct kfd_process *p)
+{
+	struct kfd_preempt_p *pp = &p->preempt;
+
+	wait_event_killable_timeout(pp->room, !atomic_read(&pp->waiters),
+				    msecs_to_jiffies(OWN_CALL_TIMEOUT_MS));
+}
+
 static void give_up(struct kfd_preempt_targets *targets)
 {
 	unsigned int i;
@@ -337,22 +397,31 @@ static void give_up(struct kfd_preempt_targets *targets)
  *
  * A process can keep its own mutex locked without limit, and two that take
  * theirs in turns keep a caller from ever having both. Between rounds nothing is
- * held, so that no target waits for another one.
+ * held, so that no target waits for another one. Meanwhile calls of the missing
+ * targets do not start, and neither does this one while an operator waits for its
+ * own process: it waits before it lets others wait.
  *
  * Return: 0, or -EINTR with nothing locked.
  */
 int kfd_preempt_targets_lock(struct kfd_preempt_targets *targets, u32 timeout_ms)
 {
-	ktime_t end = ktime_add_ms(ktime_get(), timeout_ms ?: LOCK_TIMEOUT_MS);
+	ktime_t start, end;
 	unsigned int i;
 	bool last;
 	int ret;
 
+	for (i = 0; i < targets->num; i++)
+		if (targets->list[i].p == targets->self)
+			kfd_preempt_wait_for_operators(targets->self);
+	start = ktime_get();
+	end = ktime_add_ms(start, timeout_ms ?: LOCK_TIMEOUT_MS);
 	for (;;) {
 		last = ktime_after(ktime_get(), end);
 		ret = lock_round(targets);
 		if (ret || last)
 			break;
+		stop_calls_of_missing(targets,
+				      ktime_ms_delta(ktime_get(), start) > LOCK_TIMEOUT_MS);
 		unlock_all(targets);
 		if (signal_pending(current)) {
 			ret = -EINTR;
@@ -360,6 +429,8 @@ int kfd_preempt_targets_lock(struct kfd_preempt_targets *targets, u32 timeout_ms
 		}
 		usleep_range(500, 1000);
 	}
+	for (i = 0; i < targets->num; i++)
+		set_waits(&targets->list[i], false);
 	if (ret < 0) {
 		unlock_all(targets);
 		return ret;

@@ -14,6 +14,7 @@
  * @right: what allows the caller to act on it
  * @preempts: the call preempts queues of it
  * @locked: p->mutex is held
+ * @waits: the caller is counted in kfd_preempt_p.waiters
  */
 struct kfd_preempt_target {
 	struct kfd_process *p;
@@ -23,6 +24,7 @@ struct kfd_preempt_target {
 	enum kfd_preempt_right right;
 	bool preempts;
 	bool locked;
+	bool waits;
 };
 
 /**

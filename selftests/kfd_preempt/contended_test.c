@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Calls on processes that keep their own mutex in KFD locked: a timeout or a signal ends the wait of the
- * call, and neither its other targets nor other calls wait with it. Needs root.
+ * call, and neither its other targets nor other calls wait with it. A process whose threads take turns at
+ * the mutex cannot keep it from operators. Needs root.
  */
+#include <pthread.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 
@@ -223,6 +225,27 @@ TEST_F_TIMEOUT(contended, other_targets_of_a_call_that_waits_use_their_queues, 1
 	EXPECT_TRUE(target_moves(other));
 }
 
+/* A is blocked as well at first, and slowed down while the call waits for A. */
+TEST_F_TIMEOUT(contended, targets_that_are_no_longer_blocked_use_their_queues, 180)
+{
+	struct target *other = &self->target[A];
+	struct call *call = &self->call[0];
+	unsigned int i;
+	uint64_t start;
+
+	ASSERT_EQ(0, target_order(other, TARGET_LOCK));
+	ASSERT_EQ(0, call_start(call, other, &self->target[BLOCKED]));
+	ASSERT_TRUE(call_waits(call));
+	sleep_us(200000);
+	start = now_ns();
+	ASSERT_EQ(0, target_order(other, TARGET_UNLOCK));
+	for (i = 0; i < 5; i++) {
+		ASSERT_EQ(0, target_order(other, TARGET_PREEMPT));
+		EXPECT_EQ(0, target_order(other, TARGET_RESUME));
+	}
+	EXPECT_GT(SOON_MS * 1000000ull, now_ns() - start);
+}
+
 TEST_F_TIMEOUT(contended, calls_on_other_processes_do_not_wait, 180)
 {
 	struct call *call = &self->call[1];
@@ -317,6 +340,106 @@ TEST_F_TIMEOUT(contended, call_on_two_processes_that_lock_in_turns_ends, 180)
 	ASSERT_TRUE(has_returned(call->shared));
 	EXPECT_EQ(0, call->shared->result);
 	EXPECT_EQ(0, target_order(&self->target[locked], TARGET_UNLOCK));
+}
+
+/*
+ * Each thread of a busy process locks its mutex for a time. A call of an operator has longer than all of
+ * them together.
+ */
+#define BUSY_THREADS 3u
+#define BUSY_MS 100u
+#define OPERATOR_MS 1000u
+#define SWITCHES 10u
+
+/* Times that the threads of the busy process got the mutex. */
+static uint32_t *turns;
+
+static void *lock_in_turns(void *dev)
+{
+	struct kfd_lock lock;
+	int ret = kfd_lock_take(dev, &lock);
+
+	for (; !ret; ret = kfd_lock_retake(&lock)) {
+		__atomic_add_fetch(turns, 1, __ATOMIC_RELAXED);
+		sleep_us(BUSY_MS * 1000);
+	}
+	fprintf(stderr, "a thread cannot lock its process: %d\n", ret);
+	_exit(1);
+}
+
+static void start_threads(struct aql_queue *queue)
+{
+	pthread_t thread;
+	unsigned int i;
+
+	for (i = 0; i < BUSY_THREADS; i++)
+		if (pthread_create(&thread, NULL, lock_in_turns, queue->dev))
+			_exit(1);
+}
+
+static void run_busy(struct target_shared *shared)
+{
+	target_run_with(shared, start_threads);
+}
+
+FIXTURE(busy)
+{
+	struct target target;
+	int fd;
+};
+
+static bool all_have_begun(const void *arg)
+{
+	(void)arg;
+	return shared_get(turns) > BUSY_THREADS;
+}
+
+FIXTURE_SETUP(busy)
+{
+	turns = mmap(NULL, sizeof(*turns), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, turns);
+	self->fd = kfd_open();
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, target_start_as(&self->target, run_busy));
+	ASSERT_TRUE(wait_until(all_have_begun, NULL, LONG_MS));
+}
+
+FIXTURE_TEARDOWN(busy)
+{
+	target_kill(&self->target);
+	close(self->fd);
+}
+
+static int switch_busy(const FIXTURE_DATA(busy) *self, uint16_t op)
+{
+	struct kfd_preempt_switch_entry entry = {
+		.queue_id = self->target.queue_id,
+		.target_pid = self->target.pid,
+		.op = op,
+		.preempt_type = op == KFD_PREEMPT_OP_PREEMPT ? KFD_PREEMPT_TYPE_SAVE : 0,
+	};
+	struct kfd_ioctl_preempt_switch_args args = {
+		.timeout_ms = OPERATOR_MS,
+		.entries_ptr = (uintptr_t)&entry,
+		.num_entries = 1,
+	};
+
+	return ioctl(self->fd, AMDKFD_IOC_PREEMPT_SWITCH, &args) ? -errno : entry.result;
+}
+
+TEST_F_TIMEOUT(busy, process_that_is_never_idle_is_stopped_and_started_each_time, 180)
+{
+	unsigned int i, stops = 0, starts = 0;
+	uint32_t before = shared_get(turns);
+
+	for (i = 0; i < SWITCHES; i++) {
+		stops += !switch_busy(self, KFD_PREEMPT_OP_PREEMPT);
+		starts += !switch_busy(self, KFD_PREEMPT_OP_RESUME);
+	}
+	TH_LOG("%u stops and %u starts in %u turns", stops, starts, shared_get(turns) - before);
+	EXPECT_EQ(SWITCHES, stops);
+	EXPECT_EQ(SWITCHES, starts);
+	EXPECT_TRUE(target_moves(&self->target));
 }
 
 TEST_HARNESS_MAIN

@@ -83,6 +83,20 @@ static int create_queue(struct kfd_device *dev, struct kfd_lock *lock)
 	return ret;
 }
 
+static int start_thread(struct kfd_lock *lock)
+{
+	int ret = -pthread_create(&lock->thread, NULL, read_wave_state, lock);
+
+	if (ret)
+		return ret;
+	ret = wait_for_fault(lock);
+	if (ret) {
+		resolve_fault(lock);
+		pthread_join(lock->thread, NULL);
+	}
+	return ret;
+}
+
 int kfd_lock_take(struct kfd_device *dev, struct kfd_lock *lock)
 {
 	int ret;
@@ -101,15 +115,9 @@ int kfd_lock_take(struct kfd_device *dev, struct kfd_lock *lock)
 	ret = catch_faults(lock);
 	if (ret)
 		goto unmap;
-	ret = -pthread_create(&lock->thread, NULL, read_wave_state, lock);
-	if (ret)
-		goto close;
-	ret = wait_for_fault(lock);
+	ret = start_thread(lock);
 	if (!ret)
 		return 0;
-	resolve_fault(lock);
-	pthread_join(lock->thread, NULL);
-close:
 	close(lock->uffd);
 unmap:
 	munmap(lock->buffer, lock->bytes);
@@ -118,13 +126,32 @@ destroy:
 	return ret;
 }
 
-int kfd_lock_release(struct kfd_lock *lock)
+static int end_thread(struct kfd_lock *lock)
 {
 	int ret = resolve_fault(lock);
 
+	if (!ret)
+		pthread_join(lock->thread, NULL);
+	return ret;
+}
+
+int kfd_lock_retake(struct kfd_lock *lock)
+{
+	int ret = end_thread(lock);
+
 	if (ret)
 		return ret;
-	pthread_join(lock->thread, NULL);
+	if (madvise(lock->buffer, PAGE_BYTES, MADV_DONTNEED))
+		return -errno;
+	return start_thread(lock);
+}
+
+int kfd_lock_release(struct kfd_lock *lock)
+{
+	int ret = end_thread(lock);
+
+	if (ret)
+		return ret;
 	close(lock->uffd);
 	munmap(lock->buffer, lock->bytes);
 	return aql_queue_destroy(&lock->queue);

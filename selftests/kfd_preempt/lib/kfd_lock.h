@@ -23,6 +23,9 @@ struct kfd_lock {
  */
 int kfd_lock_take(struct kfd_device *dev, struct kfd_lock *lock);
 
+/* Resolves the fault and causes the next one: other threads get the mutex in between. */
+int kfd_lock_retake(struct kfd_lock *lock);
+
 /* Resolves the fault; the mutex is free on return. */
 int kfd_lock_release(struct kfd_lock *lock);
 
