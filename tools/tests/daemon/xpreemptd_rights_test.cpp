@@ -294,4 +294,117 @@ TEST_F(RightsTest, reload_that_allows_less_ends_what_is_above) {
     EXPECT_EQ(job(batch).attributes.weight, 200U);
 }
 
+// As cron.service or a hub of notebooks: a job with processes of several users.
+class SharedUnitTest : public RightsTest {
+protected:
+    static constexpr pid_t theirs = 30, without_queues = 31;
+    const Caller first{server, owner.uid, 1}, second{theirs, 1001, 2};
+
+    void open(pid_t pid, uid_t uid, const std::string& executable = "/any") {
+        gpu.running[pid].executable = executable;
+        gpu.running.at(pid).cgroup = "/hub.service";
+        gpu.running.at(pid).uid = uid;
+    }
+    void add_to_unit(const Caller& of, const std::string& executable = "/any") {
+        open(of.pid, of.uid, executable);
+        gpu.create_queue(of.pid, 1);
+    }
+    void end(pid_t pid) {
+        gpu.exit(pid);
+        pass(150ms);
+    }
+    // A server before a batch job that has work.
+    void start_with(const std::vector<Caller>& members) {
+        for (const Caller& member : members)
+            add_to_unit(member, "/server");
+        add(batch, "/batch");
+        daemon.start();
+        gpu.submit(batch, 1);
+        pass(50ms);
+    }
+    int hint(const Caller& caller, const Hint& hint) { return error_of(daemon.hint(caller, hint)); }
+};
+
+TEST_F(SharedUnitTest, user_without_queues_gives_no_hint_to_the_job_of_another) {
+    start_with({first});
+    open(second.pid, second.uid);
+    const auto is_refused = [&](const Caller& caller) {
+        EXPECT_EQ(hint(caller, SoonHint{50ms}), EPERM);
+        EXPECT_EQ(hint(caller, BeginHint{}), EPERM);
+        EXPECT_EQ(hint(caller, EndHint{}), EPERM);
+    };
+    is_refused(second);
+    EXPECT_FALSE(gpu.held(batch));
+    pass(150ms); // it has opened the driver, and so it belongs to the job
+    ASSERT_EQ(job(server).pids.size(), 2U);
+    is_refused(second);
+    EXPECT_EQ(hint(first, BeginHint{}), 0);
+    EXPECT_EQ(hint({1, 0, 9}, BeginHint{}), ESRCH) << "root, in another job";
+}
+
+TEST_F(SharedUnitTest, processes_with_queues_give_hints) {
+    start_with({first, second});
+    open(without_queues, first.uid);
+    EXPECT_EQ(hint({without_queues, first.uid, 3}, SoonHint{50ms}), EPERM);
+    EXPECT_EQ(hint({without_queues, second.uid, 4}, SoonHint{50ms}), EPERM);
+    EXPECT_FALSE(gpu.held(batch));
+    EXPECT_EQ(hint(first, BandHint{sched::Band::idle}), EPERM) << "it would be that of both";
+    EXPECT_EQ(hint(first, BeginHint{}), 0);
+    EXPECT_EQ(hint(second, SoonHint{50ms}), 0);
+    EXPECT_EQ(hint({without_queues, 0, 5}, EndHint{}), 0) << "root";
+}
+
+TEST_F(SharedUnitTest, user_has_a_rate_of_hints_of_its_own) {
+    start_with({first, second});
+    int taken = 0;
+    for (int i = 0; i < 200; ++i)
+        taken += hint(second, BeginHint{}) == 0 ? 1 : 0;
+    EXPECT_EQ(taken, 101);
+    EXPECT_EQ(hint(first, BeginHint{}), 0);
+}
+
+TEST_F(SharedUnitTest, announcement_without_work_delays_those_of_its_user_only) {
+    start_with({first, second});
+    EXPECT_EQ(hint(second, SoonHint{50ms}), 0);
+    pass(60ms);
+    EXPECT_EQ(hint(second, SoonHint{50ms}), EAGAIN);
+    EXPECT_EQ(hint(first, SoonHint{50ms}), 0);
+    EXPECT_TRUE(gpu.held(batch));
+    pass(2ms);
+    EXPECT_EQ(hint(second, EndHint{}), 0);
+    EXPECT_TRUE(gpu.held(batch)) << "the announcement is that of the first user";
+    daemon.forget(second.connection);
+    EXPECT_TRUE(gpu.held(batch));
+    daemon.forget(first.connection);
+    EXPECT_FALSE(gpu.held(batch));
+}
+
+TEST_F(SharedUnitTest, of_two_announcements_each_lasts_as_long_as_its_own) {
+    start_with({first, second});
+    EXPECT_EQ(hint(first, SoonHint{50ms}), 0);
+    pass(10ms);
+    EXPECT_EQ(hint(second, SoonHint{5ms}), 0);
+    pass(30ms);
+    EXPECT_TRUE(gpu.held(batch));
+    pass(20ms);
+    EXPECT_FALSE(gpu.held(batch));
+    EXPECT_EQ(hint(second, SoonHint{5ms}), 0) << "45 ms after its own";
+}
+
+TEST_F(SharedUnitTest, request_of_an_earlier_user_is_none_of_the_job_of_the_next) {
+    start_with({first});
+    open(without_queues, first.uid);
+    EXPECT_EQ(hint({without_queues, first.uid, 3}, BeginHint{}), 0);
+    gpu.running.erase(without_queues); // its connection stays
+    add_to_unit(second, "/server");
+    pass(150ms);
+    end(first.pid);
+    gpu.submit(theirs, 1);
+    pass(20ms);
+    ASSERT_TRUE(gpu.held(batch));
+    gpu.finish(theirs, 1);
+    EXPECT_EQ(hint(second, EndHint{}), 0);
+    EXPECT_FALSE(gpu.held(batch));
+}
+
 } // namespace

@@ -17,7 +17,7 @@ constexpr nanoseconds hint_interval = std::chrono::milliseconds{1};
 constexpr int hints_at_once = 100;
 constexpr int pause_of_waste = 9; // of the time that lower jobs waited for nothing
 
-bool within_rate(JobHints& hints, Time now) {
+bool within_rate(UserHints& hints, Time now) {
     const Time next = std::max(hints.next_hint, now - hints_at_once * hint_interval);
     if (next > now)
         return false;
@@ -26,8 +26,7 @@ bool within_rate(JobHints& hints, Time now) {
 }
 
 // Notes an announcement that has brought no work, or ends one that would.
-void settle_announcement(Job& job, Time now) {
-    JobHints& hints = job.hints;
+void settle_announcement(const Job& job, UserHints& hints, Time now) {
     if (hints.announced_at == job.ready_edges && hints.soon_until != Time{}) {
         const Time end = std::min(now, hints.soon_until);
         // Not if the job had work all the same.
@@ -60,7 +59,8 @@ void Hints::sum_up(Job& job) const {
     hints.finished_at.reset();
     hints.change = {};
     for (const auto& [connection, client] : clients_) {
-        if (client.job != job.id)
+        // The job may have come to another user since.
+        if (client.job != job.id || !counts_(client.caller, job, BeginHint{}))
             continue;
         in_request = in_request || client.in_request;
         hints.deadline = std::min(hints.deadline, client.deadline);
@@ -86,27 +86,28 @@ Job* Hints::job_of(const Caller& caller, const JobTable& table) const {
     return table.find_id(client->second.job);
 }
 
-Answer<bool> Hints::announce(Job& job, std::uint64_t connection, const SoonHint& soon, Time now) {
-    JobHints& hints = job.hints;
-    if (!job.announced(now)) {
-        settle_announcement(job, now);
+Answer<bool> Hints::announce(Job& job, const Caller& caller, const SoonHint& soon, Time now) {
+    UserHints& hints = job.hints.by_user[caller.uid];
+    if (!job.announced(hints, now)) {
+        settle_announcement(job, hints, now);
         if (now < hints.no_soon_before)
             return tl::make_unexpected(Refusal{
                 EAGAIN,
-                fmt::format("the work that the job announced last did not come: announce "
+                fmt::format("the work that was announced last did not come: announce "
                             "again in {} us",
                             std::chrono::ceil<std::chrono::microseconds>(hints.no_soon_before - now)
                                 .count())});
         hints.soon_since = now;
         hints.announced_at = job.ready_edges;
     }
-    hints.announcer = connection;
+    hints.announcer = caller.connection;
     hints.soon_until = std::min<Time>(now + soon.within, hints.soon_since + max_soon);
     return true;
 }
 
 Answer<bool> Hints::take(Job& job, const Caller& caller, const Hint& hint, Time now) {
-    if (!within_rate(job.hints, now))
+    UserHints& of_user = job.hints.by_user[caller.uid];
+    if (!within_rate(of_user, now))
         return tl::make_unexpected(
             Refusal{EAGAIN, "the job sends more than 1000 hints a second: send fewer"});
     Client& client = clients_[caller.connection];
@@ -124,10 +125,10 @@ Answer<bool> Hints::take(Job& job, const Caller& caller, const Hint& hint, Time 
         client.in_request = false;
         client.finished_at = job.ready_edges;
         client.deadline = sched::at_next_event;
-        settle_announcement(job, now);
+        settle_announcement(job, of_user, now);
     } else if (const auto* soon = std::get_if<SoonHint>(&hint)) {
         client.finished_at.reset();
-        due = announce(job, caller.connection, *soon, now);
+        due = announce(job, caller, *soon, now);
     } else {
         set_lasting(client.change, hint);
     }
@@ -171,12 +172,14 @@ bool Hints::forget(JobTable& table, std::uint64_t connection, Time now) {
     if (client == clients_.end())
         return false;
     const std::uint64_t id = client->second.job;
+    const uid_t uid = client->second.caller.uid;
     clients_.erase(client);
     const auto job = std::ranges::find(table.jobs(), id, [](const auto& of) { return of->id; });
     if (job == table.jobs().end())
         return false;
-    if ((*job)->hints.announcer == connection)
-        settle_announcement(**job, now);
+    UserHints& of_user = (*job)->hints.by_user[uid];
+    if (of_user.announcer == connection)
+        settle_announcement(**job, of_user, now);
     sum_up(**job);
     return true;
 }

@@ -16,9 +16,10 @@ namespace xpreemptd {
 // - An announcement lasts max_soon without work, however often it is renewed. If none comes, the
 //   next ones are refused for nine times as long: a job wastes a tenth of the GPU at most.
 // - A job may send a thousand hints a second, a hundred of them at once.
+// In a job with processes of several users each user has these bounds for itself.
 class Hints {
 public:
-    // Whether the job has the attribute of the hint while it lasts.
+    // Whether the hint of the caller is in force in the job.
     using Counts = bool (*)(const Caller&, const Job&, const Hint&);
     explicit Hints(Counts counts) : counts_(counts) {}
 
@@ -46,8 +47,8 @@ private:
         AttributeChange change = {};                   // by its lasting hints
     };
 
-    [[nodiscard]] Answer<bool> announce(Job& job, std::uint64_t connection, const SoonHint& soon,
-                                        Time now);
+    [[nodiscard]] static Answer<bool> announce(Job& job, const Caller& caller, const SoonHint& soon,
+                                               Time now);
 
     Counts counts_;
     std::map<std::uint64_t, Client> clients_; // by connection; those that have sent hints

@@ -32,6 +32,11 @@ std::int32_t Job::cpu_priority() const {
     return priority_of_all.value_or(0);
 }
 
+bool Job::announced(Time now) const {
+    return std::ranges::any_of(hints.by_user,
+                               [&](const auto& of) { return announced(of.second, now); });
+}
+
 bool Job::busy() const {
     return any_queue(*this, [](const Queue& queue) { return queue.busy; });
 }

@@ -8,6 +8,7 @@
 #include "protocol/attributes.hpp"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,18 +60,22 @@ struct Process {
     [[nodiscard]] bool away() const; // any of its memory
 };
 
-// Sum of the hints of a job's processes.
-struct JobHints {
+// The bounds of a user's hints for a job.
+struct UserHints {
     // An announcement ends with the next ready edge, or at soon_until.
     std::uint64_t announcer = 0;    // connection
     std::uint64_t announced_at = 0; // ready edges then
     Time soon_since{}, soon_until{};
     Time no_soon_before{}; // the last announcement has brought no work
+    Time next_hint{};      // when one more is within the rate
+};
 
+// Sum of the hints of a job's processes.
+struct JobHints {
+    std::map<uid_t, UserHints> by_user;       // of those who have sent one
     std::optional<std::uint64_t> finished_at; // ready edges then
     Time deadline = sched::at_next_event;
     AttributeChange change; // of the attributes
-    Time next_hint{};       // when one more is within the rate
 };
 
 struct Job {
@@ -104,8 +109,9 @@ struct Job {
     [[nodiscard]] std::int32_t priority() const {
         return hints.change.priority.value_or(attributes.priority);
     }
-    [[nodiscard]] bool announced(Time now) const { // work, and none has come since
-        return hints.announced_at == ready_edges && hints.soon_until > now;
+    [[nodiscard]] bool announced(Time now) const; // work, and none has come since
+    [[nodiscard]] bool announced(const UserHints& by, Time now) const {
+        return by.announced_at == ready_edges && by.soon_until > now;
     }
     [[nodiscard]] std::int32_t cpu_priority() const; // the highest of its processes
     [[nodiscard]] bool busy() const;

@@ -143,6 +143,20 @@ std::vector<std::uint32_t> JobTable::gpu_ids_of(std::uint64_t nodes) const {
     return gpu_ids;
 }
 
+namespace {
+
+// Work that has come since is what was announced. The announcement of several that ends last
+// counts.
+void set_announced(sched::JobView& view, const Job& job) {
+    for (const auto& [uid, by] : job.hints.by_user)
+        if (by.announced_at == job.ready_edges && by.soon_until > view.soon_until) {
+            view.soon_since = by.soon_since;
+            view.soon_until = by.soon_until;
+        }
+}
+
+} // namespace
+
 void JobTable::view_into(std::vector<sched::JobView>& views) {
     views.clear();
     for (const auto& job : jobs_) {
@@ -162,11 +176,7 @@ void JobTable::view_into(std::vector<sched::JobView>& views) {
             view.*each.view =
                 Kind::seen(hinted ? typename Kind::Stored(*hinted) : job->attributes.*each.stored);
         });
-        // Work that has come since is what was announced.
-        if (job->hints.announced_at == job->ready_edges) {
-            view.soon_since = job->hints.soon_since;
-            view.soon_until = job->hints.soon_until;
-        }
+        set_announced(view, *job);
         for (const auto& process : job->processes)
             for (const Queue& queue : process->queues)
                 view.nodes |= node_of(queue.gpu_id);

@@ -28,6 +28,22 @@ Answer<void> check_user(const Caller& caller, const Job& job, std::string_view w
                                      job.uid, what));
 }
 
+// Hints concern the job as a whole: a process of a user without queues has no part in the work of
+// others.
+Answer<void> check_hints(const Caller& caller, const Job& job) {
+    if (job.uid != Job::no_user || caller.uid == 0)
+        return check_user(caller, job, "give it hints");
+    const auto is_callers = [&](const auto& process) {
+        return process->facts.pid == caller.pid && process->facts.uid == caller.uid &&
+               !process->queues.empty();
+    };
+    if (std::ranges::any_of(job.processes, is_callers))
+        return {};
+    return refuse(EPERM, fmt::format("job {} has processes of several users: only root and those "
+                                     "of them that have queues on a GPU may give it hints",
+                                     job.name));
+}
+
 std::string text_of(sched::Band band) {
     return std::string(name_of(band));
 }
@@ -110,9 +126,10 @@ AllowedHint allowed_part(const Caller& caller, const Hint& hint, const Attribute
 }
 
 AllowedHint allowed_part(const Caller& caller, const Job& job, const Hint& hint) {
-    if (change_of(hint) != AttributeChange{})
-        if (auto allowed = check_user(caller, job, "change it"); !allowed)
-            return {std::nullopt, std::move(allowed)};
+    auto allowed = change_of(hint) != AttributeChange{} ? check_user(caller, job, "change it")
+                                                        : check_hints(caller, job);
+    if (!allowed)
+        return {std::nullopt, std::move(allowed)};
     return allowed_part(caller, hint, job.highest);
 }
 
