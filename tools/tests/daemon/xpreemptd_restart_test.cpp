@@ -110,6 +110,42 @@ TEST_F(RestartTest, choices_and_the_focus_stay) {
     EXPECT_EQ(refused.error().error, EPERM);
 }
 
+// The job of a unit, whose processes may have been replaced while no daemon ran.
+TEST_F(RestartTest, choice_and_the_focus_of_a_user_are_not_those_of_the_next) {
+    constexpr Caller first{batch, 1000, 2};
+    add(batch, "/batch");
+    gpu.running.at(batch).uid = first.uid;
+    add(server, "/other");
+    daemon.start();
+    const AttributeChange idle{.band = sched::Band::idle, .weight = 1};
+    ASSERT_TRUE(daemon.change(first, batch, idle));
+    ASSERT_TRUE(daemon.focus(first, batch));
+    restart();
+    EXPECT_EQ(job_then(batch).attributes.weight, 1U);
+    EXPECT_TRUE(job_then(batch).focused);
+    gpu.running.at(batch).uid = 1001;
+    gpu.running.at(batch).generation = 1; // another start
+    restart();
+    EXPECT_EQ(job_then(batch).attributes.band, sched::Band::normal);
+    EXPECT_EQ(job_then(batch).attributes.weight, 100U);
+    EXPECT_FALSE(job_then(batch).focused);
+}
+
+// As `kfd-preempt run sudo`, or a container with other users.
+TEST_F(RestartTest, choice_of_a_run_is_that_of_what_it_starts_as_another_user) {
+    start_two();
+    gpu.create_process(30, 1);
+    gpu.waiting_uid = 1000;
+    ASSERT_TRUE(daemon.adopt({30, 1000, 1}, {.band = sched::Band::idle}));
+    create_queue_of(31, 30);
+    gpu.running.at(31).uid = 1001;
+    pass(milliseconds{150});
+    EXPECT_EQ(job(31).attributes.band, sched::Band::idle);
+    restart();
+    EXPECT_EQ(job_then(31).name, "run 30");
+    EXPECT_EQ(job_then(31).attributes.band, sched::Band::idle);
+}
+
 TEST_F(RestartTest, choice_for_a_job_that_has_ended_meanwhile_is_forgotten) {
     start_two();
     ASSERT_TRUE(daemon.change(root, batch, {.band = sched::Band::idle}));
@@ -169,7 +205,7 @@ TEST_F(RestartTest, as_many_runs_as_there_may_be_leave_room_for_what_others_have
     KeptState state;
     for (std::size_t i = 0; i < Runs::most; ++i)
         state.runs.push_back({{static_cast<pid_t>(1000 + i), i}, {}, 1000, std::string(64, 'm')});
-    state.jobs["cgroup:/other"] = {{.by_root = {.weight = 3}, .by_owner = {}}, false};
+    state.jobs["cgroup:/other"] = {{.by_root = {.weight = 3}, .by_owner = {}}, {}};
     std::ofstream(file_) << text_of(state);
     EXPECT_EQ(read_state(file_), state);
 }
@@ -180,11 +216,24 @@ TEST(KeptState, is_read_as_it_was_written) {
     choices.by_root = {.band = sched::Band::high, .weight = 3};
     choices.by_owner = {
         .deadline = seconds{1}, .priority = -9, .utilization = 4, .lax = seconds{2}};
+    choices.owner = 1001;
     state.runs = {{{30, 3000}, choices, 1000, "pipe:[7]"}, {{31, 3100}, {}, 0, ""}};
-    state.jobs["cgroup:/a b/\xff"] = {choices, true};
-    state.jobs["process:3:4"] = {choices, false};
+    state.jobs["cgroup:/a b/\xff"] = {choices, 1002};
+    state.jobs["process:3:4"] = {choices, {}};
     state.members[{32, 3200}] = "run:30:3000";
     EXPECT_EQ(parse_state(text_of(state)), state);
+}
+
+// It did not write whose choices and focus they were.
+TEST(KeptState, of_an_older_daemon_has_the_choices_of_root_and_of_runs) {
+    const std::string idle = R"({"do":"adopt","band":"idle"})",
+                      low = R"({"do":"adopt","weight":1})";
+    KeptState state;
+    state.runs = {{{30, 3000}, {{.band = sched::Band::idle}, {.weight = 1}, 1000}, 1000, ""}};
+    state.jobs["/a"] = {{.by_root = {.band = sched::Band::idle}, .by_owner = {}}, {}};
+    EXPECT_EQ(parse_state("run 30 3000 " + idle + " " + low + " 1000 -\njob focused " + idle + " " +
+                          low + " /a\n"),
+              state);
 }
 
 TEST(KeptState, leaves_out_lines_that_are_wrong) {
@@ -196,7 +245,7 @@ TEST(KeptState, leaves_out_lines_that_are_wrong) {
 
 TEST(KeptState, leaves_out_a_line_in_which_one_of_two_choices_is_wrong) {
     KeptState state;
-    state.jobs["/a"] = {{.by_root = {.weight = 3}, .by_owner = {.weight = 4}}, false};
+    state.jobs["/a"] = {{.by_root = {.weight = 3}, .by_owner = {.weight = 4}, .owner = 0}, {}};
     const std::string line = text_of(state);
     ASSERT_EQ(parse_state(line), state);
     for (const char weight : {'3', '4'}) {

@@ -407,4 +407,64 @@ TEST_F(SharedUnitTest, request_of_an_earlier_user_is_none_of_the_job_of_the_next
     EXPECT_FALSE(gpu.held(batch));
 }
 
+TEST_F(SharedUnitTest, choice_of_a_user_is_not_that_of_the_next) {
+    add_to_unit(first);
+    daemon.start();
+    ASSERT_EQ(set(server, {.band = sched::Band::idle, .weight = 1}, first), 0);
+    add_to_unit(second);
+    pass(150ms);
+    end(first.pid);
+    EXPECT_EQ(job(theirs).attributes.band, sched::Band::normal);
+    EXPECT_EQ(job(theirs).attributes.weight, 100U);
+    EXPECT_EQ(set(theirs, {.weight = 50}, second), 0);
+    EXPECT_EQ(job(theirs).attributes.band, sched::Band::normal);
+    EXPECT_EQ(job(theirs).attributes.weight, 50U);
+}
+
+TEST_F(SharedUnitTest, choice_of_a_user_is_in_force_while_the_job_is_its_own) {
+    add_to_unit(first);
+    daemon.start();
+    ASSERT_EQ(set(server, {.weight = 1}, first), 0);
+    ASSERT_EQ(set(server, {.priority = -3}, root), 0);
+    add_to_unit(second);
+    pass(150ms);
+    EXPECT_EQ(job(server).attributes.weight, 100U);
+    EXPECT_EQ(job(server).attributes.priority, -3);
+    end(theirs);
+    EXPECT_EQ(job(server).attributes.weight, 1U);
+}
+
+TEST_F(SharedUnitTest, focus_is_that_of_the_user_who_gave_it) {
+    add_to_unit(first);
+    daemon.start();
+    ASSERT_TRUE(daemon.focus(first, server));
+    EXPECT_TRUE(job(server).focused);
+    add_to_unit(second);
+    pass(150ms);
+    EXPECT_FALSE(job(server).focused) << "no user may give it to the job of several";
+    end(first.pid);
+    EXPECT_FALSE(job(theirs).focused);
+    ASSERT_TRUE(daemon.focus(second, theirs));
+    EXPECT_TRUE(job(theirs).focused);
+}
+
+TEST_F(SharedUnitTest, focus_that_its_user_takes_does_not_come_back) {
+    add_to_unit(first);
+    daemon.start();
+    ASSERT_TRUE(daemon.focus(first, server));
+    add_to_unit(second);
+    pass(150ms);
+    ASSERT_TRUE(daemon.focus(first, std::nullopt));
+    end(theirs);
+    EXPECT_FALSE(job(server).focused);
+}
+
+TEST_F(SharedUnitTest, root_gives_the_focus_to_the_job_of_several_users) {
+    add_to_unit(first);
+    add_to_unit(second);
+    daemon.start();
+    ASSERT_TRUE(daemon.focus(root, server));
+    EXPECT_TRUE(job(server).focused);
+}
+
 } // namespace

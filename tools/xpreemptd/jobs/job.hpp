@@ -98,12 +98,14 @@ struct Job {
     std::uint64_t ready_edges = 0;
     // An operator resumed what we had stopped: it runs until it was idle once.
     bool overruled = false;
-    bool focused = false;        // its user's focus; of one job of each user at most
-    Time may_wait_until{};       // while held: when max_hold ends
-    bool held_for_a_job = false; // while held: that has work, by the last decision
-    bool warned_of_wait = false; // since the policy was chosen
+    std::optional<uid_t> focus_of; // this user's focus; of one job of each user at most
+    Time may_wait_until{};         // while held: when max_hold ends
+    bool held_for_a_job = false;   // while held: that has work, by the last decision
+    bool warned_of_wait = false;   // since the policy was chosen
     JobHints hints;
 
+    // A focus counts while the job is that user's.
+    [[nodiscard]] bool focused() const { return focus_of == uid; }
     // With the hints.
     [[nodiscard]] sched::Band band() const { return hints.change.band.value_or(attributes.band); }
     [[nodiscard]] std::int32_t priority() const {

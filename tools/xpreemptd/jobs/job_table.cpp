@@ -20,7 +20,7 @@ Job& JobTable::job_of(const ProcessFacts& facts) {
     job->uid = facts.uid;
     job->matched = facts;
     job->choices = placement.choices;
-    job->focused = placement.focused;
+    job->focus_of = placement.focus_of;
     assign_(*job);
     return *jobs_.emplace_back(std::move(job));
 }
@@ -162,7 +162,7 @@ void JobTable::view_into(std::vector<sched::JobView>& views) {
     for (const auto& job : jobs_) {
         sched::JobView view{.id = job->id,
                             .cpu_priority = job->cpu_priority(),
-                            .focused = job->focused,
+                            .focused = job->focused(),
                             .ready = job->ready,
                             .held = job->held(),
                             .held_by_others =

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,7 +23,7 @@ struct Placement {
     std::string name;
     std::string group = {}; // key of the job whose turns it shares; empty: its own
     Choices choices = {};
-    bool focused = false;
+    std::optional<uid_t> focus_of = {};
 };
 using Place = std::function<Placement(const ProcessFacts&)>;
 

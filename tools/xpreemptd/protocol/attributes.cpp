@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace xpreemptd {
 
@@ -78,11 +79,14 @@ void AttributeChange::remove_from(AttributeChange& other) const {
     });
 }
 
-void Choices::add(const AttributeChange& change, bool is_root) {
-    if (!is_root)
-        return change.apply_to(by_owner);
-    change.apply_to(by_root);
-    change.remove_from(by_owner);
+void Choices::add(const AttributeChange& change, uid_t uid) {
+    if (uid == 0) {
+        change.apply_to(by_root);
+        return change.remove_from(by_owner);
+    }
+    if (std::exchange(owner, uid) != uid)
+        by_owner = {};
+    change.apply_to(by_owner);
 }
 
 void lower_to(Attributes& attributes, const Attributes& highest) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <sys/types.h>
 #include <type_traits>
 #include <vector>
 
@@ -91,8 +92,10 @@ template <typename Visit> void for_each_attribute(const Visit& visit) {
 // Set for one job by `kfd-preempt run` and `renice`. A choice of root stands for the rule.
 struct Choices {
     AttributeChange by_root, by_owner;
+    uid_t owner = 0; // by_owner is this user's, and counts while the job is
 
-    void add(const AttributeChange& change, bool is_root);
+    // A change by another user than the owner replaces all of by_owner.
+    void add(const AttributeChange& change, uid_t uid);
     bool operator==(const Choices&) const = default;
 };
 

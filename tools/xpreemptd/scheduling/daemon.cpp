@@ -83,12 +83,14 @@ Placement Daemon::place(const ProcessFacts& facts) const {
     if (const Run* run = runs_.find(placement.key)) {
         placement.group = key_without_run(facts);
         placement.choices = run->choices;
+        // The user of a run also chooses for what it starts as another user.
+        placement.choices.owner = facts.uid;
     } else if (std::string joined = joined_job(facts); !joined.empty()) {
         placement = {key_of_joined(joined), std::move(joined)};
     }
     if (const auto job = before_.jobs.find(placement.key); job != before_.jobs.end()) {
         placement.choices = job->second.choices;
-        placement.focused = job->second.focused;
+        placement.focus_of = job->second.focus_of;
     }
     return placement;
 }
@@ -100,7 +102,7 @@ void Daemon::assign_to(Job& job) const {
     job.highest = assignment.highest;
     job.choices.by_root.apply_to(job.attributes);
     job.choices.by_root.apply_to(job.highest);
-    if (job.uid != Job::no_user)
+    if (job.uid == job.choices.owner)
         job.choices.by_owner.apply_to(job.attributes);
     lower_to(job.attributes, job.highest); // the rules may be others by now
 }

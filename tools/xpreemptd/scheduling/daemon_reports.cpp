@@ -30,7 +30,7 @@ JobReport Daemon::report_of(const Job& job) const {
         report.gpu_ids.push_back(gpu_id);
         report.compute_queues.push_back(count);
     }
-    report.focused = job.focused;
+    report.focused = job.focused();
     report.ready_edges = job.ready_edges;
     report.account = decisions_.account_of(job);
     report.resident_bytes = job.vram(&VramUse::resident) + job.vram(&VramUse::stays);

@@ -54,7 +54,7 @@ Answer<void> Daemon::adopt(const Caller& caller, const AttributeChange& change) 
     // `run` could not make a pipe and has inherited this one.
     if (runs_.has_mark_of_other(run))
         run.mark.clear();
-    run.choices.add(change, caller.uid == 0);
+    run.choices.add(change, caller.uid);
     if (!runs_.add(std::move(run)))
         return refuse(EUSERS,
                       fmt::format("{} runs of uid {}, or {} of all users, have not ended: end some",
@@ -86,7 +86,7 @@ Answer<void> Daemon::change(const Caller& caller, const JobSelector& selector,
     Job& job = **found;
     if (auto allowed = check_change(caller, job, change); !allowed)
         return allowed;
-    job.choices.add(change, caller.uid == 0);
+    job.choices.add(change, caller.uid);
     assign_to(job);
     hints_.sum_up(job);
     unkept_ = true;
@@ -127,9 +127,10 @@ Answer<void> Daemon::focus(const Caller& caller, std::optional<pid_t> pid) {
     const uid_t user = job != nullptr ? job->uid : caller.uid;
     const bool of_all = job == nullptr && caller.uid == 0;
     for (const auto& other : table_.jobs())
-        other->focused = other->focused && !of_all && other->uid != user;
+        if (of_all || other->focus_of == user)
+            other->focus_of.reset();
     if (job != nullptr)
-        job->focused = true;
+        job->focus_of = user;
     unkept_ = true;
     decide(clock_(), Cause::request);
     keep_state();

@@ -13,6 +13,7 @@
 #include <optional>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 namespace xpreemptd {
 
@@ -47,10 +48,30 @@ std::optional<AttributeChange> parse_change(std::string_view text) {
     return adopt != nullptr ? std::optional(adopt->change) : std::nullopt;
 }
 
-std::optional<Choices> parse_choices(Words& words) {
-    const auto by_root = parse_change(words.next());
-    const auto by_owner = parse_change(words.next());
-    return by_root && by_owner ? std::optional(Choices{*by_root, *by_owner}) : std::nullopt;
+// "UID:REST"; without a user the whole word is the rest.
+std::pair<std::optional<uid_t>, std::string_view> parse_of_user(std::string_view word) {
+    const auto colon = word.find(':');
+    const auto uid = parse_unsigned<uid_t>(word.substr(0, colon));
+    if (colon == std::string_view::npos || !uid)
+        return {std::nullopt, word};
+    return {uid, word.substr(colon + 1)};
+}
+
+std::string text_of(const Choices& choices) {
+    return fmt::format("{} {}:{}", text_of(choices.by_root), choices.owner,
+                       text_of(choices.by_owner));
+}
+
+// older_owner: of choices that name no user; nothing: they are left out.
+std::optional<Choices> parse_choices(std::string_view of_root, std::string_view of_owner,
+                                     std::optional<uid_t> older_owner) {
+    const auto [uid, text] = parse_of_user(of_owner);
+    const auto by_root = parse_change(of_root);
+    const auto by_owner = parse_change(text);
+    if (!by_root || !by_owner)
+        return std::nullopt;
+    const std::optional<uid_t> owner = uid ? uid : older_owner;
+    return owner ? Choices{*by_root, *by_owner, *owner} : Choices{*by_root, {}};
 }
 
 std::optional<ProcessName> parse_process(Words& words) {
@@ -64,16 +85,18 @@ void parse_line(std::string_view line, KeptState& state) {
     const std::string_view what = words.next();
     if (what == "run") {
         const auto process = parse_process(words);
-        const auto choices = parse_choices(words);
+        const auto by_root = words.next(), by_owner = words.next();
         const auto uid = parse_unsigned<uid_t>(words.next());
+        const auto choices = parse_choices(by_root, by_owner, uid);
         std::string mark(words.next());
         if (process && choices && uid && !mark.empty())
             state.runs.push_back(
                 {*process, *choices, *uid, mark == no_mark ? "" : std::move(mark)});
     } else if (what == "job") {
-        const bool focused = words.next() == "focused";
-        if (const auto choices = parse_choices(words))
-            state.jobs[words.rest()] = {*choices, focused};
+        const auto focus_of = parse_of_user(words.next()).first;
+        const auto by_root = words.next(), by_owner = words.next();
+        if (const auto choices = parse_choices(by_root, by_owner, {}))
+            state.jobs[words.rest()] = {*choices, focus_of};
     } else if (what == "member") {
         if (const auto process = parse_process(words))
             state.members[*process] = words.rest();
@@ -86,8 +109,8 @@ KeptState state_of(const Runs& runs, const JobTable& table) {
     KeptState state;
     state.runs.assign(runs.all().begin(), runs.all().end());
     for (const auto& job : table.jobs()) {
-        if (job->focused || job->choices != Choices{})
-            state.jobs[job->key] = {job->choices, job->focused};
+        if (job->focus_of || job->choices != Choices{})
+            state.jobs[job->key] = {job->choices, job->focus_of};
         if (!identity_of_key(job->key))
             continue;
         for (const auto& process : job->processes)
@@ -100,12 +123,12 @@ std::string text_of(const KeptState& state) {
     std::string text;
     const auto to = std::back_inserter(text);
     for (const Run& run : state.runs)
-        fmt::format_to(to, "run {} {} {} {} {} {}\n", run.process.pid, run.process.start_ticks,
-                       text_of(run.choices.by_root), text_of(run.choices.by_owner), run.uid,
-                       run.mark.empty() ? no_mark : run.mark);
+        fmt::format_to(to, "run {} {} {} {} {}\n", run.process.pid, run.process.start_ticks,
+                       text_of(run.choices), run.uid, run.mark.empty() ? no_mark : run.mark);
     for (const auto& [key, job] : state.jobs)
-        fmt::format_to(to, "job {} {} {} {}\n", job.focused ? "focused" : "-",
-                       text_of(job.choices.by_root), text_of(job.choices.by_owner), key);
+        fmt::format_to(to, "job {} {} {}\n",
+                       job.focus_of ? fmt::format("{}:focused", *job.focus_of) : "-",
+                       text_of(job.choices), key);
     for (const auto& [process, key] : state.members)
         fmt::format_to(to, "member {} {} {}\n", process.pid, process.start_ticks, key);
     return text;

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -14,12 +15,13 @@
 
 namespace xpreemptd {
 
-// One line of text each. A process is named by its pid and its start, so what a file has of
-// processes that have ended is ignored.
+// One line of text each. A choice of an owner and a focus name their user; those of jobs in older
+// files, which name none, are left out. A process is named by its pid and its start, so what a file
+// has of processes that have ended is ignored.
 struct KeptState {
     struct KeptJob {
         Choices choices;
-        bool focused = false;
+        std::optional<uid_t> focus_of = {};
         bool operator==(const KeptJob&) const = default;
     };
     std::vector<Run> runs;
