@@ -475,4 +475,33 @@ TEST_F(HintsTest, of_a_process_without_queues_cost_a_bounded_number_of_files) {
     EXPECT_EQ(hint(BeginHint{}, last, 7), 0);
 }
 
+// Else a connection for each hint would make the bound of one none.
+TEST_F(HintsTest, of_new_connections_of_a_user_cost_a_bounded_number_of_files) {
+    constexpr uid_t user = 1000;
+    gpu.waiting_uid = user;
+    for (pid_t pid = 30; pid < 130; ++pid)
+        gpu.create_process(pid, pid - 1);
+    constexpr pid_t last = 129;
+    std::uint64_t connection = 100;
+    const auto reconnect_and_hint = [&](uid_t uid) {
+        gpu.waiting_uid = uid;
+        const int error = hint(BeginHint{}, last, ++connection, uid);
+        daemon.forget(connection);
+        return error;
+    };
+    const auto read = [this] { return gpu.facts_read + gpu.origins; };
+    const std::uint64_t before = read();
+    ASSERT_EQ(reconnect_and_hint(user), ESRCH);
+    const std::uint64_t once = read() - before;
+    for (int i = 0; i < 1000; ++i)
+        (void)reconnect_and_hint(user);
+    EXPECT_LE(read() - before, 12 * once);
+    EXPECT_EQ(reconnect_and_hint(user), EAGAIN);
+    EXPECT_EQ(reconnect_and_hint(user + 1), ESRCH) << "others have their own";
+    for (int i = 0; i < 20; ++i)
+        EXPECT_EQ(reconnect_and_hint(0), ESRCH) << "each connection of root has its own";
+    pass(milliseconds{100});
+    EXPECT_EQ(reconnect_and_hint(user), ESRCH);
+}
+
 } // namespace

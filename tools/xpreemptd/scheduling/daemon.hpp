@@ -24,6 +24,7 @@
 
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace xpreemptd {
@@ -125,11 +126,13 @@ private:
     Hints hints_{counts};
     CpuPriorities cpu_priorities_;
     Runs runs_;
-    RateLimit<uid_t> run_searches_;         // for those that have ended
-    RateLimit<uid_t> focus_searches_;       // for the job of a process without queues
-    RateLimit<std::uint64_t> job_searches_; // by connection: for the job of its process
-    std::filesystem::path state_file_;      // empty: nothing is kept
-    KeptState before_;                      // of the daemon before, until its jobs were found
+    RateLimit<uid_t> run_searches_;   // for those that have ended
+    RateLimit<uid_t> focus_searches_; // for the job of a process without queues
+    // For the job of a hint, by user and, if that is root, by connection: root's programs do not
+    // take the searches of each other.
+    RateLimit<std::pair<uid_t, std::uint64_t>> job_searches_;
+    std::filesystem::path state_file_; // empty: nothing is kept
+    KeptState before_;                 // of the daemon before, until its jobs were found
     Time forget_before_at_{}, next_keep_{};
     bool unkept_ = false, cannot_keep_ = false, is_kept_ = false;
     bool warned_of_partition_ = false;

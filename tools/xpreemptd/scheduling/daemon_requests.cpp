@@ -142,11 +142,11 @@ Daemon::Taken Daemon::take(const Caller& caller, const Hint& hint, Time now) {
     if (Job* known = hints_.job_of(caller, table_))
         return take(caller, *known, hint, now);
     // The process and its ancestors cost hundreds of files, also after a hint that was kept.
-    if (!job_searches_.admit(caller.connection, now))
-        return {false,
-                refuse(EAGAIN, fmt::format("the job of pid {} has no queues on a GPU yet: send at "
-                                           "most 10 hints a second until it has",
-                                           caller.pid))};
+    if (!job_searches_.admit({caller.uid, caller.uid == 0 ? caller.connection : 0}, now))
+        return {false, refuse(EAGAIN, fmt::format("the job of pid {} has no queues on a GPU yet: "
+                                                  "send at most 10 hints a second for such jobs of "
+                                                  "uid {}",
+                                                  caller.pid, caller.uid))};
     const Answer<ProcessFacts> facts = facts_of(caller);
     if (!facts)
         return {false, tl::make_unexpected(facts.error())};
@@ -192,7 +192,6 @@ Answer<void> Daemon::hint(const Caller& caller, const Hint& hint) {
 
 void Daemon::forget(std::uint64_t connection) {
     const Time now = clock_();
-    job_searches_.forget(connection);
     if (hints_.forget(table_, connection, now))
         decide(now, Cause::request);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Bounds how often something costly is done for a connection or a user.
+// Bounds how often something costly is done for a user or a connection.
 #pragma once
 
 #include "driver/provider.hpp"
@@ -23,22 +23,25 @@ public:
         next += interval;
         return true;
     }
-    void forget(const Key& key) { next_.erase(key); }
+    [[nodiscard]] std::size_t size() const { return next_.size(); }
 
 private:
     static constexpr std::chrono::nanoseconds interval = std::chrono::milliseconds{100};
     static constexpr int at_once = 10;
     static constexpr std::size_t kept = 64;
 
-    // Those that were not admitted lately are as good as unknown.
+    // A key without a recent call is as good as unknown. All keys are visited, so only when they
+    // are twice as many as after the last visit.
     void forget_unused(Time now) {
-        if (next_.size() < kept)
+        if (next_.size() < visit_at_)
             return;
         std::erase_if(next_,
                       [now](const auto& of) { return of.second <= now - at_once * interval; });
+        visit_at_ = std::max(kept, 2 * next_.size());
     }
 
     std::map<Key, Time> next_; // when one more is within the rate
+    std::size_t visit_at_ = kept;
 };
 
 } // namespace xpreemptd
