@@ -166,7 +166,12 @@ TEST_F(RunMarksTest, refused_runs_cost_a_bounded_number_of_files) {
         ASSERT_FALSE(run(30, {}, "", 1000));
     EXPECT_LE(gpu.origins - before, 11 * Runs::most_of_user);
     end(1007);
-    EXPECT_FALSE(run(30, {}, "", 1000));
+    const auto refused = run(30, {}, "", 1000);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().error, EAGAIN) << "one has ended";
+    EXPECT_EQ(refused.error().text, "256 runs of uid 1000, or 4096 of all users, are known, and "
+                                    "those that have ended are searched for at most 10 times a "
+                                    "second: try again");
     EXPECT_TRUE(run(31, {}, "", 1001)) << "others have their own";
     gpu.now += milliseconds{100};
     EXPECT_TRUE(run(30, {}, "", 1000));

@@ -43,7 +43,8 @@ Answer<void> Daemon::adopt(const Caller& caller, const AttributeChange& change) 
         return refuse(EBUSY, fmt::format("pid {} uses the GPU already: use `kfd-preempt renice {}`",
                                          caller.pid, caller.pid));
     // Without room all runs of the user are visited: hundreds of files.
-    if (runs_.has_room(facts->uid) || run_searches_.admit(facts->uid, clock_()))
+    const bool may_search = runs_.has_room(facts->uid) || run_searches_.admit(facts->uid, clock_());
+    if (may_search)
         runs_.forget_ended(facts->uid, origin_, [this](const std::string& key) {
             return table_.find_key(key) != nullptr || has_members(key);
         });
@@ -55,10 +56,14 @@ Answer<void> Daemon::adopt(const Caller& caller, const AttributeChange& change) 
     if (runs_.has_mark_of_other(run))
         run.mark.clear();
     run.choices.add(change, caller.uid);
-    if (!runs_.add(std::move(run)))
-        return refuse(EUSERS,
-                      fmt::format("{} runs of uid {}, or {} of all users, have not ended: end some",
-                                  Runs::most_of_user, facts->uid, Runs::most));
+    if (!runs_.add(std::move(run))) {
+        const std::string bound = fmt::format("{} runs of uid {}, or {} of all users,",
+                                              Runs::most_of_user, facts->uid, Runs::most);
+        if (!may_search)
+            return refuse(EAGAIN, bound + " are known, and those that have ended are searched for "
+                                          "at most 10 times a second: try again");
+        return refuse(EUSERS, bound + " have not ended: end some");
+    }
     unkept_ = true;
     keep_state();
     return {};
