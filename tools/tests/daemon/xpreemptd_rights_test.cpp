@@ -467,4 +467,29 @@ TEST_F(SharedUnitTest, root_gives_the_focus_to_the_job_of_several_users) {
     EXPECT_TRUE(job(server).focused);
 }
 
+TEST_F(SharedUnitTest, band_by_an_executable_ends_with_the_process_that_has_it) {
+    add_to_unit(first, "/server");
+    daemon.start();
+    add_to_unit(second, "/other");
+    pass(150ms);
+    EXPECT_EQ(job(server).attributes.band, sched::Band::high);
+    end(first.pid);
+    EXPECT_EQ(job(theirs).attributes.band, sched::Band::normal);
+}
+
+// The same user's, so that only the process is another one.
+TEST_F(SharedUnitTest, rules_match_the_oldest_process_that_is_left) {
+    add_to_unit(first, "/other");
+    daemon.start();
+    for (const pid_t pid : {theirs, without_queues}) {
+        add_to_unit({pid, first.uid, 0}, pid == theirs ? "/server" : "/other");
+        pass(150ms);
+    }
+    EXPECT_EQ(job(server).attributes.band, sched::Band::normal);
+    end(first.pid);
+    EXPECT_EQ(job(theirs).attributes.band, sched::Band::high);
+    end(without_queues);
+    EXPECT_EQ(job(theirs).attributes.band, sched::Band::high);
+}
+
 } // namespace

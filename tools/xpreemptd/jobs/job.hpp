@@ -87,7 +87,7 @@ struct Job {
     std::string group_key;   // of Placement
     std::uint64_t group = 0; // id of the first job with that key, see TurnGroups
     uid_t uid = 0;           // of its processes; no_user: they have several
-    ProcessFacts matched;    // of its first process, with `uid`: by these the rules know it
+    ProcessFacts matched;    // of its oldest process, with `uid`: by these the rules know it
     Choices choices;         // over the rules
     Attributes attributes;   // of both
     Attributes highest;      // that its owner may choose

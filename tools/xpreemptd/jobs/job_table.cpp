@@ -25,14 +25,20 @@ Job& JobTable::job_of(const ProcessFacts& facts) {
     return *jobs_.emplace_back(std::move(job));
 }
 
-// A unit may have processes of several users: none of them may change the work of the others.
-void JobTable::note_user(Job& job) {
-    uid_t uid = job.processes.front()->facts.uid;
+// A unit may have processes of several users: none of them may change the work of the others. The
+// rules match the oldest process, and its successor after its end.
+void JobTable::note_members(Job& job) {
+    const ProcessFacts& oldest = job.processes.front()->facts;
+    uid_t uid = oldest.uid;
     for (const auto& process : job.processes)
         if (process->facts.uid != uid)
             uid = Job::no_user;
-    if (uid == job.uid)
+    const bool is_matched =
+        oldest.pid == job.matched.pid && oldest.start_ticks == job.matched.start_ticks;
+    if (uid == job.uid && is_matched)
         return;
+    if (!is_matched)
+        job.matched = oldest;
     job.uid = job.matched.uid = uid;
     assign_(job);
 }
@@ -44,7 +50,7 @@ JobTable::Member JobTable::add(ProcessFacts facts) {
     process->facts = std::move(facts);
     process->cookie = ++last_cookie_;
     Process& added = *job.processes.emplace_back(std::move(process));
-    note_user(job);
+    note_members(job);
     return pids_[added.facts.pid] = members_[added.cookie] = {&job, &added};
 }
 
@@ -60,7 +66,7 @@ void JobTable::remove(std::uint64_t cookie) {
     if (job.processes.empty())
         std::erase_if(jobs_, [&](const auto& of_table) { return of_table.get() == &job; });
     else
-        note_user(job);
+        note_members(job);
 }
 
 JobTable::Member JobTable::find(std::uint64_t cookie) const {

@@ -29,8 +29,8 @@ using Place = std::function<Placement(const ProcessFacts&)>;
 
 class JobTable {
 public:
-    // assign: called with each new job, and when its user is another one, to give it its
-    // attributes.
+    // assign: called with each new job, and when its user or its oldest process is another one, to
+    // give it its attributes.
     explicit JobTable(
         Place place, std::function<void(Job&)> assign = [](Job&) {})
         : place_(std::move(place)), assign_(std::move(assign)) {}
@@ -69,7 +69,7 @@ public:
 
 private:
     Job& job_of(const ProcessFacts& facts);
-    void note_user(Job& job);
+    void note_members(Job& job);
     std::uint64_t node_of(std::uint32_t gpu_id);
 
     Place place_;
