@@ -5,6 +5,7 @@
 #include "kfd/module.hpp"
 #include "output/names.hpp"
 #include "processes/machine.hpp"
+#include "processes/task.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -28,8 +29,10 @@ std::string not_allowed(const Context& context, Verb verb, const Target& target,
     const std::string owner =
         target.task ? fmt::format(" of uid {}", target.task->uid) : std::string{};
     return fmt::format("{}: not allowed to {} queues{}: CAP_SYS_PTRACE in that process' user "
-                       "namespace is missing; run kfd-preempt as root (sudo)",
-                       thing, verb_name(verb), owner);
+                       "namespace is missing; {}",
+                       thing, verb_name(verb), owner,
+                       is_root(context.roots) ? "start this container with --cap-add SYS_PTRACE"
+                                              : "run kfd-preempt as root (sudo)");
 }
 
 // A process is locked in the driver while it allocates memory, or its memory moves.
@@ -172,6 +175,13 @@ Diagnosis diagnose_device(const Context& context, const Error& error) {
                 fmt::format("{} is missing", path),
                 "load amdgpu; start a container with --device /dev/kfd --device /dev/dri",
                 {"modprobe amdgpu"}};
+    // The cgroup of a container, or of a unit, allows it no such device.
+    if ((reason == EACCES || reason == EPERM) && is_root(context.roots))
+        return {Exit::permission,
+                fmt::format("{}: root is not allowed to open it", path),
+                "start a container with --device /dev/kfd --device /dev/dri, a unit with "
+                "DeviceAllow=",
+                {container_command}};
     if (reason == EACCES || reason == EPERM) {
         const std::optional<std::string> group = group_with_access(context.roots);
         std::vector<std::string> commands{"sudo kfd-preempt doctor"};

@@ -21,6 +21,11 @@ std::string driver_sentence(const Context& context, Verb verb, int errno_value,
                             const Target& target, std::optional<std::uint32_t> queue_id);
 Failure driver_failure(const Context& context, Verb verb, const Error& error, const Target& target);
 
+// Starts a container with all that doctor may find missing in one, so that one start is enough.
+inline constexpr const char* container_command =
+    "docker run --pid=host --cap-add SYS_PTRACE --device /dev/kfd \\\n"
+    "    --device /dev/dri IMAGE kfd-preempt doctor";
+
 // /dev/kfd can't be opened, or QUERY failed. Error and fix are separate, because doctor shows them
 // separately and can't recommend itself as a fix.
 struct Diagnosis {

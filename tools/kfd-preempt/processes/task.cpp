@@ -15,6 +15,16 @@ namespace {
 // has a fixed number, every other one is numbered from 0xf0000000 up.
 constexpr std::string_view initial_pid_namespace = "pid:[4026531836]";
 
+std::optional<uid_t> effective_uid_of(const std::string& status) {
+    // "Uid:\treal\teffective\tsaved\tfs"
+    const std::string uids = kfd::field_of(status, "Uid").value_or("");
+    const std::size_t tab = uids.find('\t');
+    if (tab == std::string::npos)
+        return std::nullopt;
+    return kfd::parse_unsigned<uid_t>(
+        std::string_view(uids).substr(tab + 1, uids.find('\t', tab + 1) - tab - 1));
+}
+
 } // namespace
 
 Result<Task> task_of(const kfd::Roots& roots, pid_t pid) {
@@ -33,13 +43,7 @@ Result<Task> task_of(const kfd::Roots& roots, pid_t pid) {
         comm->pop_back();
 
     const auto tgid = kfd::parse_unsigned<pid_t>(kfd::field_of(*status, "Tgid").value_or(""));
-    // "Uid:\treal\teffective\tsaved\tfs"
-    const std::string uids = kfd::field_of(*status, "Uid").value_or("");
-    const std::size_t tab = uids.find('\t');
-    const auto uid = tab == std::string::npos
-                         ? std::nullopt
-                         : kfd::parse_unsigned<uid_t>(std::string_view(uids).substr(
-                               tab + 1, uids.find('\t', tab + 1) - tab - 1));
+    const auto uid = effective_uid_of(*status);
     if (!tgid || !uid)
         return fail(EINVAL, Op::read_proc, static_cast<std::uint32_t>(pid));
     // "NSpid:\tpid here\tpid one level down\t..."; no such line without pid namespaces.
@@ -68,6 +72,12 @@ bool has_cap_sys_ptrace(const kfd::Roots& roots) {
     std::uint64_t bits = 0;
     const auto parsed = std::from_chars(mask.data(), mask.data() + mask.size(), bits, 16);
     return parsed.ec == std::errc{} && (bits >> CAP_SYS_PTRACE & 1) != 0;
+}
+
+bool is_root(const kfd::Roots& roots) {
+    const Result<std::string> status =
+        kfd::read_text(roots.proc / "self/status", Op::read_proc, 16384);
+    return status && effective_uid_of(*status) == uid_t{0};
 }
 
 } // namespace cli

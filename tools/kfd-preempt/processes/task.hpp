@@ -28,4 +28,8 @@ Result<bool> in_initial_pid_namespace(const kfd::Roots& roots);
 // CapEff of this process has CAP_SYS_PTRACE; false if /proc doesn't show it.
 bool has_cap_sys_ptrace(const kfd::Roots& roots);
 
+// The effective uid of this process is 0, in its user namespace; false if /proc doesn't show it.
+// Root of a container may lack what sudo gives elsewhere.
+bool is_root(const kfd::Roots& roots);
+
 } // namespace cli

@@ -427,8 +427,6 @@ TEST_F(DoctorTest, a_gpu_that_cannot_save_is_a_failure) {
 TEST_F(DoctorTest, no_gpu_and_a_gpu_that_is_refused) {
     script->expect_query(0);
     script->expect_query(5230, -ENODEV);
-    const char* in_container =
-        "docker run --device /dev/kfd --device /dev/dri IMAGE kfd-preempt doctor";
     const cli::Report refused = doctor(context);
     expect_check(refused, "gpu", "fail", "render node");
     expect_commands(refused, "gpu", {in_container});
@@ -441,27 +439,6 @@ TEST_F(DoctorTest, no_gpu_and_a_gpu_that_is_refused) {
     EXPECT_EQ(report.exit, cli::Exit::unsupported);
     expect_check(report, "gpu", "fail", "KFD knows no GPU");
     expect_commands(report, "gpu", {in_container});
-}
-
-TEST_F(DoctorTest, a_container_and_operator_mode_0_are_told) {
-    tree.set_pid_namespace("pid:[4026532177]");
-    tree.write("sys/module/amdgpu/parameters/operator_mode", "0\n");
-    tree.write("usr/sbin/update-initramfs", "");
-    expect_working_driver();
-    const cli::Report report = doctor(context);
-    expect_check(report, "pids", "ok", "matched with KFD's by PASID");
-    expect_check(report, "rights", "warn", "set operator_mode=1 where");
-    expect_commands(report, "rights",
-                    {"grep -r operator_mode= /proc/cmdline /etc/modprobe.d /etc/default/grub",
-                     "update-initramfs -u -k 6.12.117+deb12-amd64", "reboot"});
-    tree.add_kfd_process(7); // of a kernel that shows no PASIDs
-    expect_working_driver();
-    const cli::Report newer = doctor(context);
-    EXPECT_EQ(newer.exit, cli::Exit::failed);
-    expect_check(newer, "pids", "fail", "--pid=host");
-    expect_commands(newer, "pids",
-                    {"gpus='--device /dev/kfd --device /dev/dri'",
-                     "docker run --pid=host $gpus IMAGE kfd-preempt doctor"});
 }
 
 TEST_F(DoctorTest, each_queue_of_a_process_has_its_level_and_the_reason) {

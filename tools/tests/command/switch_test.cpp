@@ -233,6 +233,10 @@ TEST_F(SwitchTest, without_the_right_it_exits_4_and_says_which_is_missing) {
     expect_message(report, "pid 7 (demo): not allowed to suspend queues of uid 1234: "
                            "CAP_SYS_PTRACE");
     EXPECT_EQ(report.json["error"]["errno"], "EPERM");
+    expect_message(report, "run kfd-preempt as root (sudo)");
+    tree.write("proc/self/status", "Uid:\t0\t0\t0\t0\n");
+    expect_suspend({0, 2}, {}, -EPERM);
+    expect_message(cli::suspend(context, {7, {}}), "with --cap-add SYS_PTRACE");
 }
 
 TEST_F(SwitchTest, operator_mode_0_is_named_for_suspend_only) {

@@ -110,6 +110,15 @@ TEST(Task, a_malformed_status_is_an_error_not_a_guess) {
     }
 }
 
+TEST(Task, root_is_known_by_the_effective_uid) {
+    const FixtureTree tree;
+    EXPECT_FALSE(cli::is_root(tree.roots()));
+    tree.write("proc/self/status", "Uid:\t0\t1000\t0\t0\n");
+    EXPECT_FALSE(cli::is_root(tree.roots()));
+    tree.write("proc/self/status", "Uid:\t1000\t0\t1000\t1000\n");
+    EXPECT_TRUE(cli::is_root(tree.roots()));
+}
+
 TEST(Task, capability_mask_is_hexadecimal) {
     const FixtureTree tree;
     EXPECT_FALSE(cli::has_cap_sys_ptrace(tree.roots()));

@@ -41,8 +41,6 @@ namespace {
 
 constexpr const char* read_log = "dmesg | grep -i amdgpu";
 constexpr const char* boot_again = "reboot";
-constexpr const char* container_with_gpus =
-    "docker run --device /dev/kfd --device /dev/dri IMAGE kfd-preempt doctor";
 
 // The initramfs has the driver that is loaded at the boot.
 std::vector<std::string> install_and_boot(const Distribution& here, const std::string& packages) {
@@ -254,8 +252,7 @@ Finding check_pids(const Context& context) {
     if (!pids) {
         Fix fix{{"mount -t proc proc /proc"}};
         if (pids.error().errno_value == 0)
-            fix = {{"gpus='--device /dev/kfd --device /dev/dri'",
-                    "docker run --pid=host $gpus IMAGE kfd-preempt doctor"}};
+            fix = {{container_command}};
         return {"pids", Verdict::fail, pids.error().message, std::move(fix), Exit::failed};
     }
     if (!in_initial_pid_namespace(context.roots).value_or(false))
@@ -280,6 +277,13 @@ Finding check_rights(const Context& context, const kfd::LoadedModule& module) {
                 fmt::format("may suspend and resume processes of this user "
                             "(amdgpu.operator_mode={})",
                             *module.operator_mode)};
+    if (is_root(context.roots))
+        return {"rights",
+                Verdict::warn,
+                "root without CAP_SYS_PTRACE: may not suspend other processes",
+                {{container_command},
+                 "a container gets it at its start (Kubernetes: capabilities.add), a unit by "
+                 "CapabilityBoundingSet="}};
     return {"rights",
             Verdict::warn,
             "no CAP_SYS_PTRACE: may not suspend other processes",
@@ -345,7 +349,7 @@ Finding check_node(const Context& context, const Result<kfd_ioctl_preempt_query_
                             std::strerror(query.error().errno_value),
                             errno_name(query.error().errno_value)),
                 query.error().errno_value == ENODEV
-                    ? Fix{{container_with_gpus},
+                    ? Fix{{container_command},
                           "a container, or a unit with DeviceAllow=, needs the GPU's render node"}
                     : Fix{{read_log, boot_again}, "look for errors of amdgpu"},
                 Exit::failed};
@@ -392,7 +396,7 @@ std::vector<Finding> check_device(const Context& context, const kfd::LoadedModul
         checks.push_back({"gpu",
                           Verdict::fail,
                           "KFD knows no GPU that this user may use",
-                          {{container_with_gpus},
+                          {{container_command},
                            "a container needs the render nodes of its GPUs; outside of one, look "
                            "for errors of amdgpu in dmesg"},
                           Exit::unsupported});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Wraps at blanks. Commands stay whole, for copying.
+// Wraps at blanks. Commands keep their lines, for copying.
 #include "verbs/doctor/finding.hpp"
 
 #include <algorithm>
@@ -40,12 +40,22 @@ std::string wrapped(std::string begin, std::string_view text) {
     return lines + line + "\n";
 }
 
+std::string lines_of_command(std::string_view command) {
+    std::string lines = "      $ ";
+    for (const char c : command) {
+        lines += c;
+        if (c == '\n')
+            lines += std::string(8, ' ');
+    }
+    return lines + "\n";
+}
+
 std::string text_of(const Finding& finding) {
     std::string text = finding_line(verdict_name(finding.verdict), finding.name, finding.text);
     if (!finding.fix.text.empty())
         text += wrapped("      fix: ", finding.fix.text);
     for (const std::string& command : finding.fix.commands)
-        text += "      $ " + command + "\n";
+        text += lines_of_command(command);
     return text;
 }
 

@@ -13,7 +13,8 @@ namespace cli {
 
 enum class Verdict : std::uint8_t { ok, warn, fail };
 
-// Commands, and a text for what no command can do. Both are empty where nothing is wrong.
+// Commands, and a text for what no command can do. A command that is too long for a terminal has
+// lines that end in a backslash. Both are empty where nothing is wrong.
 struct Fix {
     std::vector<std::string> commands;
     std::string text = {};
