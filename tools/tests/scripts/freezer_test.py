@@ -8,7 +8,7 @@ import subprocess
 import threading
 
 from runner.paths import REPO
-from runner.testing.commands import CommandTest
+from runner.testing.commands import CommandTest, cases, fails
 
 
 class Freezer(CommandTest):
@@ -37,8 +37,8 @@ class Freezer(CommandTest):
     def calls_soon(self, verb, cgroup):
         self.soon(lambda: self.calls_of(verb, cgroup), f"{verb} of {cgroup}")
 
-    def follow(self, cgroup, **options):
-        command = [REPO / "tools/freezer/follow-freezer", "--interval", "0.05", cgroup]
+    def follow(self, cgroup, interval="0.05", **options):
+        command = [REPO / "tools/freezer/follow-freezer", "--interval", interval, cgroup]
         errors = self.enterContext(open(self.work / "stderr", "ab"))
         process = self.enterContext(subprocess.Popen(command, env=self.environment, **{"stderr": errors, **options}))
         self.addCleanup(process.kill)
@@ -171,6 +171,33 @@ class Freezer(CommandTest):
             program = REPO / "tools/freezer/follow-freezer"
             ran = subprocess.run([program, *arguments], env=self.environment, capture_output=True, check=False, timeout=60)
             self.assertIn(expected, ran.stderr.decode())
+
+    def tools_of_a_start(self, cgroup):
+        """The tools that it has started when it sleeps for the first time."""
+        tools = self.write("tools")
+        for tool in "awk", "cat", "find", "grep", "od", "sed", "sleep":
+            self.fake_command(tool, f'echo {tool} >>"{tools}"; PATH=${{PATH#*:}}; exec {tool} "$@"')
+        process = self.follow(cgroup, "1000")
+        self.soon(lambda: "sleep" in tools.read_text(), "the end of the first pass")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(60), 0)
+        started = tools.read_text().split()
+        return started[: started.index("sleep")]
+
+    def test_cgroups_that_run_cost_no_process_each(self):
+        for number in range(40):
+            self.make_cgroup(f"b.slice/{number}")
+        few, many = self.tools_of_a_start("a.slice"), self.tools_of_a_start("b.slice")
+        self.assertEqual(few, many)
+
+    @cases(*((f"interval {text} is refused", text) for text in ("0", "0.0", ".0", "000", "0.", "0.009", ".", "1e9", "-1", "")))
+    def interval(self, text):
+        expected = f"'{text}' is not a number of seconds from 0.01"
+        self.meets(fails(64, expected), REPO / "tools/freezer/follow-freezer", "--interval", text, "a.slice", timeout=20)
+
+    @cases(*((f"interval {text} is taken", text) for text in ("0.01", ".01", "1", "10", "1.", "0.5", "1.00")))
+    def interval_that_is_taken(self, text):
+        self.meets(fails(1, "/none: there is no such"), REPO / "tools/freezer/follow-freezer", "--interval", text, "none")
 
     def stderr(self):
         return (self.work / "stderr").read_bytes()
