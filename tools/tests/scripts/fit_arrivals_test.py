@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """fit-arrivals with times as published traces have them."""
 
+import os
+import subprocess
+
 from runner.paths import REPO
 from runner.testing.commands import CommandTest, cases, fails, prints
 
@@ -64,15 +67,46 @@ class FitArrivals(CommandTest):
          "trace.csv:2: GeneratedTokens 'nan' is not a count; expected an integer from 0"),
         ("a negative count of tokens is rejected", HEADER + "2024-05-10,-1,1\n",
          "trace.csv:2: ContextTokens '-1' is not a count; expected"),
+        *((f"a count of {digits} digits is rejected", HEADER + f"2024-05-10,{'1' * digits},1\n",
+           f"trace.csv:2: ContextTokens '{'1' * 20}.*' is not a count; expected an integer from 0 to 1000000000000")
+          for digits in (20, 400, 5000)),
+        ("a count just above the bound is rejected", HEADER + "2024-05-10,1000000000001,1\n",
+         "ContextTokens '1000000000001' is not a count"),
         ("a row that ends early is rejected", HEADER + "2024-05-10,1\n", "trace.csv:2: GeneratedTokens '' is not a count;"),
     )
     def rejected(self, text, pattern):
         self.meets(fails(1, pattern), FIT, self.write("trace.csv", text))
 
-    @cases(*((f"part {text or 'of no text'} is rejected", text) for text in ("0", "-1", "nan", "inf", "half", "")))
+    @cases(*((f"part {text or 'of no text'} is rejected", text) for text in ("0", "-1", "nan", "inf", "half", "", "1_0", "\u0661", " 1", "1e999")))
     def part(self, text):
         trace = self.write("trace.csv", HEADER + "2024-05-10,1,1\n" * 3)
         self.meets(fails(2, f"--part: '{text}' is not a number above 0"), FIT, f"--part={text}", trace)
+
+    @cases(*((f"part {text} is rejected where the simulator takes no such rate", text, pattern) for text, pattern in (
+        ("1e308", "its rate, .* with --part 1e\\+308, is not from 1e-06 to 10000000"),
+        ("1e-320", "its rate, .*, is not from 1e-06 to 10000000, which kfd-preempt-sim takes; give another --part"),
+        ("9.9e-6", "its rate, 9.9e-07 per second"), ("1.001e8", "its rate, 1.001e\\+07 per second"))))
+    def rate(self, text, pattern):
+        self.meets(fails(1, f"trace.csv: {pattern}"), FIT, "--part", text, self.trace_of_tenths())
+
+    @cases(("the least rate is printed", "1e-5", "1e-06"), ("the most is printed", "+1e8", "1e\\+07"),
+           ("a part without a digit before its point is taken", ".5", "0.05"))
+    def bound(self, part, rate):
+        self.meets(prints(f"^rate = {rate}$"), FIT, "--part", part, self.trace_of_tenths())
+
+    def trace_of_tenths(self):
+        return self.trace_at(*(f"2024-05-10 00:00:{second}" for second in (10, 20, 30, 40)))
+
+    def test_full_disk_is_reported_in_one_line(self):
+        ran = self.ran("sh", "-c", f"{FIT} {self.trace_of_tenths()} >/dev/full")
+        self.assertEqual((ran.status, ran.stderr), (1, "fit-arrivals: cannot write: No space left on device\n"))
+
+    def test_closed_pipe_ends_it_silently(self):
+        reads, writes = os.pipe()
+        os.close(reads)
+        ran = subprocess.run([FIT, self.trace_of_tenths()], stdout=writes, stderr=subprocess.PIPE, check=False, timeout=60)
+        os.close(writes)
+        self.assertEqual((ran.returncode, ran.stderr), (1, b""))
 
     def test_missing_trace_is_reported(self):
         self.meets(fails(1, "missing.csv: No such file or directory"), FIT, self.work / "missing.csv")
