@@ -30,6 +30,13 @@ xpreempt::UniqueFd leave_mark() {
     return is_known ? std::move(mark) : xpreempt::UniqueFd();
 }
 
+std::string without_mark() {
+    constexpr int first = xpreemptd::first_run_mark, behind = first + xpreemptd::most_run_marks;
+    return fmt::format("no descriptor from {} to {} is free (close one, or set `ulimit -n {}` or "
+                       "more): a process that outlives the command may leave the job",
+                       first, behind - 1, behind);
+}
+
 Outcome<void> adopt(const Context& context, const AttributeChange& change) {
     // Closed before exec: the daemon knows the process, not the connection.
     const Outcome<Daemon> daemon = Daemon::connect(context);
@@ -53,6 +60,8 @@ Report run_command_as_job(const Context& context, const AttributeChange& change,
             Failure{Exit::not_started, adopted.error().errno_value, adopted.error().message});
     if (!adopted)
         print_message(adopted.error().message + "; runs without it");
+    if (adopted && !mark.valid())
+        print_message(without_mark());
     if (!adopted)
         mark = xpreempt::UniqueFd();
     std::vector<char*> arguments;

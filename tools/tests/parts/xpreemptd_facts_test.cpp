@@ -57,11 +57,13 @@ TEST_F(Facts, marks_of_runs_are_the_pipes_at_their_descriptors) {
     const auto marks = [this] { return facts_of(tree_.roots(), 7).value().run_marks; };
     tree_.link("proc/7/fd/3", "pipe:[1]");
     tree_.link("proc/7/fd/513", "pipe:[2]");
-    EXPECT_TRUE(marks().empty());
+    EXPECT_EQ(marks(), std::vector<std::string>{"pipe:[2]"});
     tree_.link("proc/7/fd/512", "pipe:[3]");
     EXPECT_EQ(marks(), (std::vector<std::string>{"pipe:[3]", "pipe:[2]"}));
+    // A descriptor of the program itself; the command takes the next number then.
     tree_.link("proc/7/fd/512", "/tmp/pipe:[3]");
-    EXPECT_TRUE(marks().empty());
+    tree_.link("proc/7/fd/516", "pipe:[4]");
+    EXPECT_EQ(marks(), std::vector<std::string>{"pipe:[2]"});
 }
 
 // The main thread may end first; version 1 then shows the root cgroup for it.

@@ -101,6 +101,15 @@ class WithDaemon(KfdPreemptTest):
     def words(self, words, expected):
         self.check(words, expected)
 
+    def test_run_that_cannot_leave_a_pipe_reports_it(self):
+        run = f"exec {program('kfd-preempt')} run -- echo ran"
+        ran = self.succeeds("bash", "-c", f"exec 512</dev/null; {run}")
+        self.assertEqual((ran.stdout, ran.stderr), ("ran\n", ""))
+        for before in "ulimit -n 256", "exec 512</dev/null 513</dev/null 514</dev/null 515</dev/null":
+            ran = self.succeeds("bash", "-c", f"{before}; {run}")
+            self.assertEqual(ran.stdout, "ran\n")
+            self.assertRegex(ran.stderr, r"\A.*no descriptor from 512 to 515 is free .*ulimit -n 516.*\n\Z")
+
     def test_top_of_a_process_has_its_job(self):
         self.add_queue(11, top="of-11")
         self.write("proc/11/comm", "demo\n")

@@ -161,7 +161,8 @@ std::filesystem::path running_thread(const std::filesystem::path& process, const
     return process;
 }
 
-// The names alone: nothing is opened that the process could make block.
+// The names alone: nothing is opened that the process could make block. `run` passes over a number
+// that is taken, so a mark may be behind one.
 std::vector<std::string> run_marks_of(const std::filesystem::path& process) {
     std::vector<std::string> marks;
     for (int i = 0; i < most_run_marks; ++i) {
@@ -169,9 +170,8 @@ std::vector<std::string> run_marks_of(const std::filesystem::path& process) {
         std::string mark = std::filesystem::read_symlink(
                                process / "fd" / std::to_string(first_run_mark + i), error)
                                .string();
-        if (!mark.starts_with("pipe:["))
-            break;
-        marks.push_back(std::move(mark));
+        if (mark.starts_with("pipe:["))
+            marks.push_back(std::move(mark));
     }
     return marks;
 }
