@@ -98,6 +98,7 @@ TEST(XpreemptdRequests, NameTheKeyThatIsWrong) {
     expect_refusal(R"({"do":"adopt","pid":1})", EINVAL, "'pid' is no key of 'adopt'");
     expect_refusal(R"({"do":"adopt","":1})", EINVAL, "'' is no key of 'adopt'");
     expect_refusal(R"({"do":"jobs","from":-1})", EINVAL, "'from' is -1");
+    EXPECT_TRUE(xpreemptd::parse_request(R"({"do":"jobs","from":-0})"));
     expect_refusal(R"({"do":"adopt","band":"hihg"})", EINVAL,
                    "'band' is 'hihg', expected one of realtime, high, normal, idle");
     expect_refusal(R"({"do":"adopt","band":null})", EINVAL, "'band' is null");

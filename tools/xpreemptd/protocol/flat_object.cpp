@@ -20,7 +20,10 @@ public:
 
     bool null() { return value(nullptr); }
     bool boolean(bool is) { return value(is); }
-    bool number_integer(Json::number_integer_t number) { return value(number); }
+    bool number_integer(Json::number_integer_t number) {
+        // "-0" is no negative number, but the parser passes it as one.
+        return number == 0 ? number_unsigned(0) : value(number);
+    }
     bool number_unsigned(Json::number_unsigned_t number) { return value(number); }
     bool number_float(Json::number_float_t number, const std::string& /*text*/) {
         return value(number);
