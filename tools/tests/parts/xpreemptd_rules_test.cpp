@@ -410,6 +410,22 @@ TEST(Rules, characters_beyond_ascii_belong_into_strings_and_comments) {
     EXPECT_EQ(rules.rules.at(0).cgroup, "/\u00e4\\");
 }
 
+TEST(Rules, bracket_that_does_not_end_is_no_pattern) {
+    const auto rule_with = [](const std::string& key, const std::string& pattern) {
+        return "[[rule]]\n" + key + " = '" + pattern + "'\nweight = 1\n";
+    };
+    for (const char* key : {"executable", "cgroup", "unit", "slurm_partition"}) {
+        for (const char* open : {"/*[", "/*[[:alpha:", "/*[[:alpha:]", "/*[]", "/*[!]", "/*[^]a",
+                                 "/*[a]*[b", "/*[[.a.]", "/*[[=a=]b"})
+            EXPECT_NE(error_of(rule_with(key, open)).find("expected a pattern such as"),
+                      std::string::npos)
+                << key << " = " << open;
+        for (const char* pattern : {"/*[[:alpha:]]", "/*[[]", "/*[]]", "/*[!]a]", "/*]", "/*[[:]",
+                                    "/*[[:A:]", "/*[[.].]]", "/*[[=a=]]", "/*[a][b]"})
+            EXPECT_EQ(parsed(rule_with(key, pattern)).rules.size(), 1U) << key << " = " << pattern;
+    }
+}
+
 // The parser nests a table for each dot, and destroys them by recursion.
 TEST(Rules, size_of_the_file_and_of_its_lines_is_bounded) {
     const auto dots = [](std::size_t count) {

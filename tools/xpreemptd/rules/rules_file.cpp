@@ -122,7 +122,8 @@ Rule read_rule(TomlTable table, const UserLookup& user_lookup, TomlErrors& error
     rule.cgroup =
         table.read("cgroup", glob_format("/kubepods.slice/kubepods-besteffort*", can_match_a_path));
     rule.executable = table.read("executable", glob_format("/opt/train/*", can_match_a_path));
-    rule.slurm_partition = table.read("slurm_partition", glob_format("interactive"));
+    rule.slurm_partition =
+        table.read("slurm_partition", glob_format("interactive", can_match_a_name));
     rule.uid = table.read("user", user_format(user_lookup));
     rule.set = read_attributes(table);
     table.read("job", job_name_format(), rule.job);

@@ -196,13 +196,53 @@ Format<std::string> glob_format(std::string_view example, CanMatch can_match) {
             }};
 }
 
+namespace {
+
+// Returns the length of "[:alpha:]", "[.a.]" or "[=a=]" at the begin; 0 if there is none. fnmatch()
+// takes "[:" for two characters unless a name of letters follows.
+std::size_t length_of_class(std::string_view text) {
+    if (text.size() < 2 || text[0] != '[' ||
+        std::string_view(":.=").find(text[1]) == std::string_view::npos)
+        return 0;
+    const std::size_t end = text.find(std::string{text[1], ']'}, 2);
+    if (end == std::string_view::npos)
+        return 0;
+    const std::string_view name = text.substr(2, end - 2);
+    const bool is_word = std::ranges::all_of(name, [](char c) { return c >= 'a' && c <= 'z'; });
+    return text[1] != ':' || is_word ? end + 2 : 0;
+}
+
+// To fnmatch() a bracket that does not end is a character. It matches itself, but then the text is
+// no pattern, and probably a wrong one.
+bool has_open_bracket(std::string_view glob) {
+    for (std::size_t i = glob.find('['); i < glob.size(); i = glob.find('[', i)) {
+        ++i;
+        if (i < glob.size() && (glob[i] == '!' || glob[i] == '^'))
+            ++i;
+        bool is_first = true;
+        for (; i < glob.size() && (is_first || glob[i] != ']'); is_first = false)
+            i += std::max<std::size_t>(length_of_class(glob.substr(i)), 1);
+        if (i >= glob.size())
+            return true;
+    }
+    return false;
+}
+
+} // namespace
+
+bool can_match_a_name(std::string_view glob) {
+    return !has_open_bracket(glob);
+}
+
 bool can_match_a_path(std::string_view glob) {
-    return std::string_view("/*?[").find(glob.front()) != std::string_view::npos;
+    return can_match_a_name(glob) &&
+           std::string_view("/*?[").find(glob.front()) != std::string_view::npos;
 }
 
 bool can_match_a_unit(std::string_view glob) {
-    return glob.find_first_of("*?[") != std::string_view::npos || glob.ends_with(".service") ||
-           glob.ends_with(".scope") || glob.ends_with(".slice");
+    return can_match_a_name(glob) &&
+           (glob.find_first_of("*?[") != std::string_view::npos || glob.ends_with(".service") ||
+            glob.ends_with(".scope") || glob.ends_with(".slice"));
 }
 
 Format<std::filesystem::path> socket_path_format() {

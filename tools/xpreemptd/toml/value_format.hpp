@@ -70,6 +70,8 @@ using UserLookup = std::function<FoundUser(const std::string&)>;
 using CanMatch = bool (*)(std::string_view glob);
 [[nodiscard]] Format<std::string>
 glob_format(std::string_view example, CanMatch can_match = [](std::string_view) { return true; });
+// False if a bracket does not end.
+[[nodiscard]] bool can_match_a_name(std::string_view glob);
 [[nodiscard]] bool can_match_a_path(std::string_view glob);
 // The name of a service, a scope or a slice.
 [[nodiscard]] bool can_match_a_unit(std::string_view glob);
