@@ -143,10 +143,13 @@ void check_which(const CLI::App& app, const Arguments& arguments) {
         (how.drain || how.kill || how.all_or_nothing || how.timeout_ms != 0))
         throw CLI::ValidationError(
             "--drain, --kill, --all-or-nothing and --timeout are for queues, not for streams");
-    if ((got("freeze") || got("thaw")) &&
-        arguments.group.cgroup.empty() == arguments.group.container.empty())
-        throw CLI::ValidationError(
-            "freeze and thaw need one of --cgroup and --container, not both");
+    if ((got("freeze") || got("thaw")) && !arguments.group.container.empty() &&
+        !arguments.group.cgroup.empty())
+        throw CLI::ValidationError("give either --cgroup or --container, not both");
+    if ((got("freeze") || got("thaw")) && arguments.group.container.empty() &&
+        arguments.group.cgroup.empty())
+        throw CLI::ValidationError("no cgroup is named: give --cgroup with a path or --container "
+                                   "with an id or a name");
 }
 
 std::vector<pid_t> pids_of(const Arguments& arguments) {
