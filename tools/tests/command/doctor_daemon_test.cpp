@@ -94,12 +94,14 @@ TEST_F(DoctorDaemonTest, ejected_policy_is_back_after_a_reload) {
                                         "nothing else had work on any GPU"));
     EXPECT_EQ(report.exit, cli::Exit::ok);
     expect_check(report, "xpreemptd", "warn", "HHPF held job 7");
+    expect_check(report, "xpreemptd", "warn", "; stop it before you partition a GPU");
     expect_commands(report, "xpreemptd", {"systemctl reload xpreemptd"});
 }
 
 TEST_F(DoctorDaemonTest, one_without_a_policy_gets_that_of_its_rules_by_a_reload) {
     const cli::Report report = doctor_beside(status_of("none"));
     expect_check(report, "xpreemptd", "warn", "no policy is in force");
+    expect_check(report, "xpreemptd", "warn", "; stop it before you partition a GPU");
     expect_commands(report, "xpreemptd", {"systemctl reload xpreemptd"});
 }
 
@@ -110,6 +112,7 @@ TEST_F(DoctorDaemonTest, one_that_has_ended_is_started_again) {
     expect_working_driver();
     const cli::Report report = doctor(context);
     expect_check(report, "xpreemptd", "warn", "is not running");
+    EXPECT_EQ(report.text.find("partition a GPU"), std::string::npos) << report.text;
     expect_commands(report, "xpreemptd", {"systemctl restart xpreemptd"});
 }
 
@@ -117,6 +120,7 @@ TEST_F(DoctorDaemonTest, one_with_too_many_clients_is_not_restarted) {
     const cli::Report report =
         doctor_beside({}, xpreemptd::Refusal{EUSERS, "64 connections of uid 0: close some"});
     expect_check(report, "xpreemptd", "warn", "close some");
+    expect_check(report, "xpreemptd", "warn", "; stop it before you partition a GPU");
     expect_commands(report, "xpreemptd", {"kfd-preempt doctor"});
 }
 

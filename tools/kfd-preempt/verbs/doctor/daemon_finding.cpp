@@ -30,8 +30,13 @@ Fix fix_of(const Failure& failure) {
     }
 }
 
+// It has /dev/kfd open, and amdgpu rejects another partition while any process has.
+constexpr const char* before_partitions = "; stop it before you partition a GPU";
+
 Finding failed(const Failure& failure) {
-    return {name, Verdict::warn, failure.message, fix_of(failure)};
+    const bool runs = failure.errno_value != ECONNREFUSED;
+    return {name, Verdict::warn, failure.message + (runs ? before_partitions : ""),
+            fix_of(failure)};
 }
 
 Fix reload() {
@@ -54,17 +59,15 @@ Finding check_daemon(const Context& context) {
         return failed(jobs.error());
     if (!status->ejected.empty())
         return {name, Verdict::warn,
-                fmt::format("runs with policy {}: {}", printable(status->policy),
-                            printable(status->ejected)),
+                fmt::format("runs with policy {}: {}{}", printable(status->policy),
+                            printable(status->ejected), before_partitions),
                 reload()};
     const std::string all_run = why_all_run(status->policy, *jobs);
     if (status->policy == "none")
-        return {name, Verdict::warn, std::string(kfd::trim(all_run)), reload()};
-    // It has /dev/kfd open, and amdgpu rejects another partition while any process has.
+        return {name, Verdict::warn, std::string(kfd::trim(all_run)) + before_partitions, reload()};
     return {name, Verdict::ok,
-            fmt::format("runs with policy {}{}{}; stop it before you partition a GPU",
-                        printable(status->policy), all_run.empty() ? "" : "; ",
-                        kfd::trim(all_run))};
+            fmt::format("runs with policy {}{}{}{}", printable(status->policy),
+                        all_run.empty() ? "" : "; ", kfd::trim(all_run), before_partitions)};
 }
 
 } // namespace cli
