@@ -178,9 +178,10 @@ void JobTable::view_into(std::vector<sched::JobView>& views) {
                             .finished = job->hints.finished_at == job->ready_edges,
                             .deadline = job->hints.deadline};
         for_each_attribute([&]<typename Kind>(const Attribute<Kind>& each) {
-            const auto& hinted = job->hints.change.*each.change;
-            view.*each.view =
-                Kind::seen(hinted ? typename Kind::Stored(*hinted) : job->attributes.*each.stored);
+            typename Kind::Stored value = job->attributes.*each.stored;
+            if (const auto& hinted = job->hints.change.*each.change)
+                value = *hinted;
+            view.*each.view = Kind::seen(value);
         });
         set_announced(view, *job);
         for (const auto& process : job->processes)

@@ -46,7 +46,7 @@ bool find_plugin(TomlTable& table, Rules& rules, const ReadRules& how) {
     return true;
 }
 
-void read_policy(TomlTable table, Rules& rules, const ReadRules& how) {
+void read_policy(TomlTable&& table, Rules& rules, const ReadRules& how) {
     if (!find_plugin(table, rules, how)) {
         // Its name and its table are unknown here, so they aren't judged.
         PolicyParameters& parameters = rules.parameters;
