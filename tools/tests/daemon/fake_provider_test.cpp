@@ -12,13 +12,13 @@ using test::Change;
 using test::FakeProvider;
 using test::Switch;
 
-constexpr pid_t pid = 10, gone = 11;
+constexpr pid_t owner = 10, gone = 11;
 
 struct Driver {
-    Driver() { gpu.create_queue(pid, 1); }
-    FakeProvider::Queue& queue() { return gpu.running.at(pid).queues.at(1); }
+    Driver() { gpu.create_queue(owner, 1); }
+    FakeProvider::Queue& queue() { return gpu.running.at(owner).queues.at(1); }
 
-    int change(Change what, pid_t of = pid, std::uint32_t id = 1, std::uint64_t wrong = 0) {
+    int change(Change what, pid_t of = owner, std::uint32_t id = 1, std::uint64_t wrong = 0) {
         Switch one[] = {{what, of, id, queue().uid + wrong}};
         EXPECT_TRUE(gpu.change(one));
         held_by_others = one[0].held_by_others;
@@ -37,12 +37,12 @@ struct Driver {
         if (state == QUEUE_HELD || state == QUEUE_HELD_BY_BOTH) {
             EXPECT_EQ(0, change(Change::stop));
         }
-        gpu.running.at(pid).locked = state == PROCESS_LOCKED;
+        gpu.running.at(owner).locked = state == PROCESS_LOCKED;
         queue().held_by_other = state == QUEUE_HELD_BY_OTHER || state == QUEUE_HELD_BY_BOTH;
     }
     int answer_to(const driver_answer& row) {
         const Change what = row.call == CALL_STOP ? Change::stop : Change::start;
-        return change(what, row.state == PROCESS_GONE ? gone : pid,
+        return change(what, row.state == PROCESS_GONE ? gone : owner,
                       row.state == QUEUE_UNKNOWN ? 77 : 1, row.state == QUEUE_REPLACED ? 1 : 0);
     }
 
@@ -77,22 +77,22 @@ TEST(FakeProviderTest, a_late_stop_is_confirmed_at_last) {
 
 TEST(FakeProviderTest, events_that_were_not_read_are_one) {
     Driver driver;
-    ASSERT_TRUE(driver.gpu.watch(pid, 5, false));
-    driver.gpu.create_queue(pid, 2);
-    driver.gpu.create_queue(pid, 3);
+    ASSERT_TRUE(driver.gpu.watch(owner, 5, false));
+    driver.gpu.create_queue(owner, 2);
+    driver.gpu.create_queue(owner, 3);
     ASSERT_EQ(1U, driver.gpu.events.size());
     EXPECT_EQ(3U, driver.gpu.events.front().doorbell);
 }
 
 TEST(FakeProviderTest, a_target_that_is_not_watched_has_no_events) {
     Driver driver;
-    const auto watch = driver.gpu.watch(pid, 5, false);
+    const auto watch = driver.gpu.watch(owner, 5, false);
     ASSERT_TRUE(watch);
-    driver.gpu.create_queue(pid, 2);
+    driver.gpu.create_queue(owner, 2);
     driver.gpu.unwatch(*watch);
     EXPECT_TRUE(driver.gpu.events.empty());
-    driver.gpu.create_queue(pid, 3);
-    driver.gpu.ring(pid, 1);
+    driver.gpu.create_queue(owner, 3);
+    driver.gpu.ring(owner, 1);
     EXPECT_TRUE(driver.gpu.events.empty());
 }
 
