@@ -171,7 +171,6 @@ TEST_F(MemoryTurnsTest, a_job_of_which_a_part_has_left_returns_by_a_move) {
     EXPECT_FALSE(gpu.held(batch));
 }
 
-// One that may not leave has taken the room of the first, which could wait for ever.
 TEST_F(MemoryTurnsTest, only_a_job_that_waits_for_one_that_may_not_leave_is_reported) {
     const auto reports = [&] {
         return std::ranges::count_if(lines, [](const std::string& line) {
@@ -196,6 +195,7 @@ TEST_F(MemoryTurnsTest, only_a_job_that_waits_for_one_that_may_not_leave_is_repo
     EXPECT_EQ(reports(), 1);
 }
 
+// One that may not leave has taken the room of the first, which could wait for ever.
 TEST_F(MemoryTurnsTest, a_job_for_which_there_can_be_no_room_lets_others_pass) {
     constexpr pid_t third = 40;
     add(batch, "/stays", 8 * gib);

@@ -61,6 +61,18 @@ bool meets_a_move(const auto& jobs, const MemoryView& memory) {
     });
 }
 
+// Whether there would be room if all jobs left for which leaves() is true.
+bool fits_without(const auto& jobs, const MemoryView& memory, const auto& needed, const auto& free,
+                  const auto& leaves) {
+    return std::ranges::all_of(memory.on, [&](const GpuBytes& on) {
+        std::uint64_t room = needed(on) == 0 ? 0 : free(on.gpu);
+        for (const auto& other : jobs)
+            if (other.memory.moving || other.state.leaves || leaves(other))
+                room += resident_on(other.memory, on.gpu);
+        return room >= needed(on);
+    });
+}
+
 } // namespace
 
 Residency::Jobs Residency::note(const sched::Snapshot& snapshot,
@@ -83,6 +95,9 @@ Residency::Jobs Residency::note(const sched::Snapshot& snapshot,
         // It had nothing to take away, or an operator has brought it back.
         if (view.ready && is_there)
             state.is_away = false;
+        // A wait of before counts no longer.
+        if (is_there || !view.schedulable())
+            state.stuck_since = Time::max();
         state.stranded = state.stranded && !is_there;
         jobs.push_back({view, memory[i], state});
     }
@@ -161,37 +176,27 @@ bool Residency::make_room(const Jobs& jobs, const Job& entering, const FreeBytes
     return true;
 }
 
-// Whether there would be room if all of those left.
-bool Residency::fits_without(const Jobs& jobs, const Job& job, Needed needed, const FreeBytes& free,
-                             const std::function<bool(const Job& other)>& leaves) const {
-    return std::ranges::all_of(job.memory.on, [&](const GpuBytes& on) {
-        std::uint64_t room = needed(on) == 0 ? 0 : free(on.gpu);
-        for (const Job& other : jobs)
-            if (other.memory.moving || other.state.leaves || leaves(other))
-                room += resident_on(other.memory, on.gpu);
-        return room >= needed(on);
-    });
-}
-
-// Whether that holds for those that would leave for it now, or after their stay in VRAM.
+// Whether there would be room without those that leave for it now, or after their stay in VRAM.
 bool Residency::fits_soon(const Jobs& jobs, const Job& job, const FreeBytes& free, Time now) const {
     return !claims_too_much(job.memory) &&
-           fits_without(jobs, job, to_enter, free, [&](const Job& other) {
+           fits_without(jobs, job.memory, to_enter, free, [&](const Job& other) {
                return may_leave_at(other, job, now) != Time::max();
            });
 }
 
-// Whether it holds for all that may leave: a more important job that works now, or that an operator
-// holds, leaves later.
+// Whether there would be room without all that may leave: a more important job that works now, or
+// that an operator holds, leaves later.
 bool Residency::fits_ever(const Jobs& jobs, const Job& job, Needed needed,
                           const FreeBytes& free) const {
-    return fits_without(jobs, job, needed, free, [&](const Job& other) {
+    return fits_without(jobs, job.memory, needed, free, [&](const Job& other) {
         return other.view.id != job.view.id && other.memory.may_leave;
     });
 }
 
 void Residency::find_stranded(const Jobs& jobs, const Job& job, const FreeBytes& free,
                               ResidencyPlan& plan, Time now) const {
+    if (job.state.stranded)
+        return;
     const bool waits = bytes(job.memory, &GpuBytes::away) != 0 && !job.state.enters;
     if (!waits || fits_ever(jobs, job, to_return, free)) {
         job.state.stuck_since = Time::max();
@@ -199,8 +204,6 @@ void Residency::find_stranded(const Jobs& jobs, const Job& job, const FreeBytes&
     }
     job.state.stuck_since = std::min(job.state.stuck_since, now);
     const Time report_at = job.state.stuck_since + stranded_after;
-    if (job.state.stranded)
-        return;
     if (report_at > now) {
         plan.next = std::min(plan.next, report_at);
         return;

@@ -80,11 +80,11 @@ private:
         bool is_away = false; // it was asked to leave
         bool leaves = false;  // by the plan that is made
         bool enters = false;  // by a plan that is under way
-        // Its memory has not returned since: nobody who may leave has had as much since then, and
-        // that was reported.
+        // Since when it has waited for more VRAM than all jobs have that may leave; max(): it does
+        // not.
         Time stuck_since = Time::max();
-        bool stranded = false;
-        Time since{}; // in VRAM, or as long as we know it
+        bool stranded = false; // the wait was reported, and its memory has not returned since
+        Time since{};          // in VRAM, or as long as we know it
         Time idle_since{};
         Time rests_until{}; // after a failure
     };
@@ -103,9 +103,6 @@ private:
                                  ResidencyPlan& plan, Time now) const;
     // Bytes that the job needs on one GPU.
     using Needed = std::uint64_t (*)(const GpuBytes& on);
-    [[nodiscard]] bool fits_without(const Jobs& jobs, const Job& job, Needed needed,
-                                    const FreeBytes& free,
-                                    const std::function<bool(const Job& other)>& leaves) const;
     [[nodiscard]] bool fits_soon(const Jobs& jobs, const Job& job, const FreeBytes& free,
                                  Time now) const;
     [[nodiscard]] bool fits_ever(const Jobs& jobs, const Job& job, Needed needed,
