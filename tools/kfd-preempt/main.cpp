@@ -143,13 +143,15 @@ void check_which(const CLI::App& app, const Arguments& arguments) {
         (how.drain || how.kill || how.all_or_nothing || how.timeout_ms != 0))
         throw CLI::ValidationError(
             "--drain, --kill, --all-or-nothing and --timeout are for queues, not for streams");
-    if ((got("freeze") || got("thaw")) && !arguments.group.container.empty() &&
-        !arguments.group.cgroup.empty())
-        throw CLI::ValidationError("give either --cgroup or --container, not both");
-    if ((got("freeze") || got("thaw")) && arguments.group.container.empty() &&
-        arguments.group.cgroup.empty())
-        throw CLI::ValidationError("no cgroup is named: give --cgroup with a path or --container "
-                                   "with an id or a name");
+    if (got("freeze") || got("thaw")) {
+        const bool by_cgroup = !arguments.group.cgroup.empty();
+        const bool by_container = !arguments.group.container.empty();
+        if (by_cgroup && by_container)
+            throw CLI::ValidationError("give either --cgroup or --container, not both");
+        if (!by_cgroup && !by_container)
+            throw CLI::ValidationError("no cgroup is named: give --cgroup with a path or "
+                                       "--container with an id or a name");
+    }
 }
 
 std::vector<pid_t> pids_of(const Arguments& arguments) {
