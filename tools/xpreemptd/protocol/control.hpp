@@ -14,6 +14,7 @@
 #include <string_view>
 #include <sys/types.h>
 #include <tl/expected.hpp>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -31,6 +32,9 @@ struct Refusal {
     std::string text;
 };
 template <typename T> using Answer = tl::expected<T, Refusal>;
+inline tl::unexpected<Refusal> refuse(int error, std::string text) {
+    return tl::make_unexpected(Refusal{error, std::move(text)});
+}
 
 enum class JobState : std::uint8_t { idle, running, held, held_by_others, not_schedulable };
 

@@ -23,10 +23,6 @@ constexpr nanoseconds first_retry = milliseconds{1};
 constexpr nanoseconds longest_retry = milliseconds{100};
 constexpr std::string_view policy_by_cpu = "CHPF";
 
-tl::unexpected<Refusal> refuse(int error, std::string text) {
-    return tl::make_unexpected(Refusal{error, std::move(text)});
-}
-
 } // namespace
 
 Daemon::Daemon(Provider& provider, Rules rules, Sensing::Facts facts, OriginOf origin, Clock clock,
@@ -83,7 +79,7 @@ Placement Daemon::place(const ProcessFacts& facts) const {
     if (const Run* run = runs_.find(placement.key)) {
         placement.group = key_without_run(facts);
         placement.choices = run->choices;
-        // The user of a run also chooses for what it starts as another user.
+        // The attributes of `run` also count for programs that it starts as another user (sudo).
         placement.choices.owner = facts.uid;
     } else if (std::string joined = joined_job(facts); !joined.empty()) {
         placement = {key_of_joined(joined), std::move(joined)};

@@ -97,7 +97,6 @@ private:
     void report_ignored() const;
     [[nodiscard]] Answer<Job*> find(const JobSelector& selector) const;
     [[nodiscard]] Answer<ProcessFacts> facts_of(const Caller& caller) const;
-    [[nodiscard]] Job* job_of(const ProcessFacts& caller) const;
     // A hint may be taken in part: then a decision is due, and the answer is an error.
     struct Taken {
         bool is_due;

@@ -8,14 +8,6 @@
 
 namespace xpreemptd {
 
-namespace {
-
-tl::unexpected<Refusal> refuse(int error, std::string text) {
-    return tl::make_unexpected(Refusal{error, std::move(text)});
-}
-
-} // namespace
-
 Answer<ProcessFacts> Daemon::facts_of(const Caller& caller) const {
     const auto facts = caller.pid > 0
                            ? facts_(caller.pid)
@@ -100,14 +92,6 @@ Answer<void> Daemon::change(const Caller& caller, const JobSelector& selector,
     return {};
 }
 
-// Null: it has no queues on a GPU yet.
-Job* Daemon::job_of(const ProcessFacts& caller) const {
-    if (Job* job = table_.find_pid(caller.pid).job)
-        return job;
-    // It may use no GPU itself, but belong to a job that does.
-    return table_.find_key(place(caller).key);
-}
-
 // The process may be one without queues, such as the owner of the window, in a job that has some.
 // Each user has a focus of its own, so no user can take another's.
 Answer<void> Daemon::focus(const Caller& caller, std::optional<pid_t> pid) {
@@ -121,7 +105,7 @@ Answer<void> Daemon::focus(const Caller& caller, std::optional<pid_t> pid) {
                                               *pid));
         if (job == nullptr)
             if (const auto facts = facts_(*pid))
-                job = job_of(*facts);
+                job = table_.find_key(place(*facts).key);
         if (job == nullptr)
             return refuse(ESRCH, fmt::format("no job with queues on a GPU has pid {}: `kfd-preempt "
                                              "jobs` shows the jobs",

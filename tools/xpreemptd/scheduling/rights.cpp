@@ -13,10 +13,6 @@ namespace xpreemptd {
 
 namespace {
 
-tl::unexpected<Refusal> refuse(int error, std::string text) {
-    return tl::make_unexpected(Refusal{error, std::move(text)});
-}
-
 // Whether the caller is root or the user of the job. what: such as "change it".
 Answer<void> check_user(const Caller& caller, const Job& job, std::string_view what) {
     if (caller.uid == 0 || caller.uid == job.uid)
